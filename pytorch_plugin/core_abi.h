@@ -1,0 +1,157 @@
+/* The C ABI between Weir's torch-free core (libweir_core.so) and its torch-facing plugins (one per torch minor).
+ *
+ * Promises:
+ *  - No C++ exception crosses this boundary in either direction, and no torch or CUDA type appears in it.
+ *  - Sizes are bytes, addresses are device addresses, streams are driver handles (CUstream == cudaStream_t; 0 is
+ *    the legacy default stream). `device` is the CUDA ordinal.
+ *  - Functions may be called from any thread, with or without the GIL. Only weir_allocate, weir_touch and
+ *    weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
+ *  - A failing call changes nothing and fills *error (text is UTF-8, NUL-terminated).
+ */
+#ifndef WEIR_PYTORCH_PLUGIN_CORE_ABI_H_
+#define WEIR_PYTORCH_PLUGIN_CORE_ABI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_CORE_ABI_VERSION 1u
+#define WEIR_API __attribute__((visibility("default")))
+
+enum WeirCode {
+  WEIR_OK = 0,
+  WEIR_OUT_OF_MEMORY = 1,   /* does not fit under the cap, or a tier is full: torch.OutOfMemoryError */
+  WEIR_INVALID = 2,         /* bad option or argument: text says which */
+  WEIR_UNAVAILABLE = 3,     /* no driver, no VMM: the job runs without Weir */
+  WEIR_DEVICE_ERROR = 4     /* a driver call failed (sticky CUDA error): text carries the driver's words */
+};
+
+typedef struct WeirError {
+  int32_t code;
+  char text[3072];
+} WeirError;
+
+/* What the core asks of the torch side. `storage` is a c10::StorageImpl*, opaque here. All may be called with a
+ * Weir lock held except storage_release, wait_begin and wait_end; none may call back into the core, take the GIL
+ * (wait_begin/wait_end excepted) or change a strong reference count (R8). */
+typedef struct WeirHost {
+  uint32_t abi_version;                                   /* WEIR_CORE_ABI_VERSION */
+  void (*storage_retain)(void* storage);                  /* takes a weak reference; the caller holds the storage */
+  void (*storage_release)(void* storage);                 /* drops that weak reference; no lock is held */
+  void (*storage_deny)(void* storage, const char* text);  /* every pointer access throws with `text` (evicted) */
+  void (*storage_allow)(void* storage);                   /* undoes storage_deny (resident again) */
+  void* (*wait_begin)(void);                              /* about to wait: release the GIL if held; returns a token */
+  void (*wait_end)(void* token);                          /* the wait is over */
+} WeirHost;
+
+/* Reads the options and stores `host` (which must live for ever). No driver call, no thread. Once per process;
+ * later calls return WEIR_OK. */
+WEIR_API int32_t weir_start(const WeirHost* host, WeirError* error);
+
+/* True when evictions can happen on some device (a cap is set): the observer has to be on. */
+WEIR_API int32_t weir_wants_observer(void);
+
+/* First CUDA use: resolves the driver. Called once CUDA has been initialised by torch. */
+WEIR_API int32_t weir_init(int32_t device_count, WeirError* error);
+
+/* ---- blocks ---------------------------------------------------------------------------------------------- */
+
+/* `bytes` > 0; the address is aligned to 512 bytes. NULL on failure. Inside an op (weir_op_enter) the block's
+ * extent stays pinned until the outermost op of this thread ends (R1). Reuse is in stream order of `stream`. */
+WEIR_API void* weir_allocate(int32_t device, uint64_t bytes, void* stream, WeirError* error);
+
+/* Never fails, never waits; unknown and NULL addresses are ignored. Returns 1 if the block was Weir's. */
+WEIR_API int32_t weir_free(void* address);
+
+/* The block that contains `address` was used on `stream`: its bytes are reused only after that stream has passed
+ * its free. Interior pointers resolve. Unknown addresses are ignored. `external` is 1 for streams that torch does
+ * not own (they may be destroyed: an event is recorded at once). */
+WEIR_API void weir_record_stream(void* address, void* stream, int32_t external);
+
+/* Base address and requested bytes of the block that contains `address`; 0 if it is not Weir's. */
+WEIR_API int32_t weir_find_block(const void* address, void** base, uint64_t* bytes);
+
+/* ---- ops ------------------------------------------------------------------------------------------------- */
+
+typedef struct WeirTouch {
+  void* address;    /* any address inside the block */
+  void* storage;    /* StorageImpl* whose data pointer is the block's base and whose deleter is Weir's, else NULL */
+  uint32_t written; /* 1 if the op may write it (R2) */
+  uint32_t evidence;/* 1 if this is an input of a top-level aten op: the block may leave from now on (R1) */
+} WeirTouch;
+
+/* A pin-holding op starts on this thread. `name` must live until the matching leave; shown in messages. Nests. */
+WEIR_API void weir_op_enter(const char* name);
+/* The innermost op ends. When it was the outermost, all pins of this thread are released and the extents count as
+ * used on the streams they were touched or allocated with. */
+WEIR_API void weir_op_leave(void);
+
+/* Makes all blocks resident, or none of them pinned (R11), and pins them until the outermost op ends. Addresses
+ * that are not Weir's are skipped. `stream`: where the op will run; fetched bytes are ordered before it.
+ * WEIR_OUT_OF_MEMORY: `error` has torch's text plus op, bytes needed and cap. Call between enter and leave. */
+WEIR_API int32_t weir_touch(const WeirTouch* touches, size_t count, void* stream, WeirError* error);
+
+/* Like weir_touch but only if every block is resident already: 1 = pinned, 0 = nothing done. Never waits. */
+WEIR_API int32_t weir_touch_if_resident(const WeirTouch* touches, size_t count, void* stream);
+
+/* A pin mark inside an op, for list ops that work chunk by chunk: weir_chunk_end releases the pins taken since the
+ * matching weir_chunk_begin (touches and allocations), unless an enclosing op held them before. */
+WEIR_API void weir_chunk_begin(void);
+WEIR_API void weir_chunk_end(void);
+
+/* A page-in outside any op (data_ptr() taken in Python, R5): resident and pinned for good. */
+WEIR_API int32_t weir_pin_escaped(void* address, void* stream, WeirError* error);
+/* As above, without the pin: for callers that only compare identity (checkpoint writers). */
+WEIR_API int32_t weir_is_resident(const void* address); /* 1 resident or not Weir's, 0 not resident */
+
+/* Bytes a chunk of a list op may touch at most: a share of the cap (UINT64_MAX without a cap). */
+WEIR_API uint64_t weir_chunk_bytes(int32_t device);
+
+/* An op was seen by the observer (counter of the exit line). */
+WEIR_API void weir_count_op(void);
+
+/* ---- figures --------------------------------------------------------------------------------------------- */
+
+enum { WEIR_ALL = 0, WEIR_SMALL = 1, WEIR_LARGE = 2, WEIR_POOLS = 3 }; /* same order as torch's StatTypes */
+
+typedef struct WeirStat {
+  int64_t current, peak, allocated, freed;
+} WeirStat;
+
+typedef struct WeirDeviceStats {
+  WeirStat allocation[WEIR_POOLS];           /* blocks handed out */
+  WeirStat segment[WEIR_POOLS];              /* extents with frames */
+  WeirStat active[WEIR_POOLS];               /* blocks handed out or waiting for a recorded stream */
+  WeirStat inactive_split[WEIR_POOLS];
+  WeirStat allocated_bytes[WEIR_POOLS];      /* logical: evicted blocks count */
+  WeirStat reserved_bytes[WEIR_POOLS];       /* frames held */
+  WeirStat active_bytes[WEIR_POOLS];
+  WeirStat inactive_split_bytes[WEIR_POOLS];
+  WeirStat requested_bytes[WEIR_POOLS];
+  int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free;
+  /* Weir's own */
+  uint64_t cap, resident, peak_resident, floor, spilled_ram, evictions, evicted_bytes, fetches, fetched_bytes;
+} WeirDeviceStats;
+
+WEIR_API int32_t weir_device_stats(int32_t device, WeirDeviceStats* stats);
+WEIR_API void weir_reset_peak_stats(int32_t device);
+WEIR_API void weir_reset_accumulated_stats(int32_t device);
+/* Total = min(cap, card); free = what could still be handed out without evicting. */
+WEIR_API int32_t weir_memory_info(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
+/* Largest request that could be served now without evicting. */
+WEIR_API uint64_t weir_largest_free(int32_t device);
+/* Gives cached frames and unused pinned slabs back to the driver. */
+WEIR_API void weir_empty_cache(int32_t device);
+
+/* One line on the log (level 0 error, 1 warn, 2 info, 3 debug). */
+WEIR_API void weir_log(int32_t level, const char* text);
+/* The job's CUDA is gone or the process ends: writes the exit line once. */
+WEIR_API void weir_exit(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  /* WEIR_PYTORCH_PLUGIN_CORE_ABI_H_ */
