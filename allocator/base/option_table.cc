@@ -1,0 +1,233 @@
+#include "allocator/base/option_table.h"
+
+#include <array>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "allocator/base/size_text.h"
+
+namespace weir {
+namespace {
+
+// Less than this and not one extent fits beside a slab: it is a slip of the unit, not a cap.
+constexpr Bytes kSmallestCap = MiB(2);
+
+#ifdef WEIR_TEST_POLICIES
+constexpr std::array<const char*, 3> kPolicies = {"auto", "lru", "youngest"};
+constexpr char kPolicyForms[] = "auto | lru | youngest";
+#else
+constexpr std::array<const char*, 2> kPolicies = {"auto", "lru"};
+constexpr char kPolicyForms[] = "auto | lru";
+#endif
+constexpr std::array<const char*, 5> kProfiles = {"h200", "h100", "a100", "rtx4090", "rtx3060-12g"};
+
+template <typename Names>
+absl::Status NotAChoice(absl::string_view text, const Names& names) {
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of ", absl::StrJoin(names, ", ")));
+}
+
+template <typename Names>
+bool Contains(const Names& names, absl::string_view text) {
+  for (const char* name : names) {
+    if (name == text) return true;
+  }
+  return false;
+}
+
+absl::Status ReadSwitch(absl::string_view text, bool* field) {
+  if (text == "1" || text == "on") {
+    *field = true;
+  } else if (text == "0" || text == "off") {
+    *field = false;
+  } else {
+    return NotAChoice(text, std::array{"0", "1", "off", "on"});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadVramLimit(absl::string_view text, VramLimit* limit) {
+  if (text == "auto" || text == "off") {
+    limit->kind = text == "auto" ? VramLimit::Kind::kAuto : VramLimit::Kind::kOff;
+    return absl::OkStatus();
+  }
+  if (!text.empty() && text.back() == '%') {
+    const absl::StatusOr<double> percent = ParsePercent(text);
+    if (!percent.ok()) return percent.status();
+    *limit = {.kind = VramLimit::Kind::kPercent, .percent = *percent};
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<Bytes> bytes = ParseSize(text);
+  if (!bytes.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat(bytes.status().message(), ", a share such as 80%, auto or off"));
+  if (*bytes < kSmallestCap) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is less than the smallest cap, 2MiB"));
+  }
+  *limit = {.kind = VramLimit::Kind::kBytes, .bytes = *bytes};
+  return absl::OkStatus();
+}
+
+absl::Status ReadVram(absl::string_view text, Options* options) {
+  VramSpec spec;
+  if (text.find(':') == absl::string_view::npos) {
+    const absl::Status status = ReadVramLimit(text, &spec.every_device);
+    if (status.ok()) options->vram = spec;
+    return status;
+  }
+  for (absl::string_view entry : absl::StrSplit(text, ',')) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(entry, absl::MaxSplits(':', 1));
+    int device = -1;
+    if (!absl::SimpleAtoi(parts.first, &device) || device < 0 || spec.by_device.contains(device)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", entry, "\" is not DEVICE:LIMIT with each device once, such as 0:20GiB,1:40GiB"));
+    }
+    const absl::Status status = ReadVramLimit(parts.second, &spec.by_device[device]);
+    if (!status.ok()) return status;
+  }
+  options->vram = spec;
+  return absl::OkStatus();
+}
+
+absl::Status ReadRam(absl::string_view text, Options* options) {
+  options->ram.bytes.reset();
+  if (text == "auto") return absl::OkStatus();
+  const absl::StatusOr<Bytes> bytes = ParseSize(text);
+  if (!bytes.ok()) return absl::InvalidArgumentError(absl::StrCat(bytes.status().message(), ", or auto"));
+  options->ram.bytes = *bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ReadPolicy(absl::string_view text, Options* options) {
+  if (!Contains(kPolicies, text)) return NotAChoice(text, kPolicies);
+  options->policy = std::string(text);
+  return absl::OkStatus();
+}
+
+absl::Status ReadLog(absl::string_view text, Options* options) {
+  constexpr std::array<const char*, 4> kLevels = {"error", "warn", "info", "debug"};
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+  for (size_t level = 0; level < kLevels.size(); ++level) {
+    if (parts.first != kLevels[level]) continue;
+    if (parts.second.empty() && parts.first.size() != text.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" names no file after the colon"));
+    }
+    options->log = {.level = static_cast<LogLevel>(level), .file = std::string(parts.second)};
+    return absl::OkStatus();
+  }
+  return NotAChoice(parts.first, kLevels);
+}
+
+absl::Status ReadNvtx(absl::string_view text, Options* options) {
+  constexpr std::array<const char*, 3> kModes = {"auto", "off", "on"};
+  if (!Contains(kModes, text)) return NotAChoice(text, kModes);
+  options->nvtx = text == "auto" ? NvtxMode::kAuto : text == "on" ? NvtxMode::kOn : NvtxMode::kOff;
+  return absl::OkStatus();
+}
+
+absl::Status ReadGpu(absl::string_view text, Options* options) {
+  if (text == "real") {
+    options->gpu = {};
+    return absl::OkStatus();
+  }
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+  if (parts.first != "emulated") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is none of real, emulated, emulated:PROFILE"));
+  }
+  const bool bare = parts.first.size() == text.size();
+  const absl::string_view profile = bare ? kProfiles[0] : parts.second;
+  if (!Contains(kProfiles, profile)) return NotAChoice(profile, kProfiles);
+  options->gpu = {.emulated = true, .profile = std::string(profile)};
+  return absl::OkStatus();
+}
+
+absl::Status ReadKernels(absl::string_view text, Options* options) {
+  constexpr std::array<const char*, 2> kKernels = {"cpu", "none"};
+  if (!Contains(kKernels, text)) return NotAChoice(text, kKernels);
+  options->kernels = text == "cpu" ? Kernels::kCpu : Kernels::kNone;
+  return absl::OkStatus();
+}
+
+absl::Status ReadEmulatedVram(absl::string_view text, Options* options) {
+  options->emulated_vram.reset();
+  if (text == "profile") return absl::OkStatus();
+  const absl::StatusOr<Bytes> bytes = ParseSize(text);
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes < kSmallestCap) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is less than the smallest card, 2MiB"));
+  }
+  options->emulated_vram = *bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ReadStrict(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->strict);
+}
+absl::Status ReadDisable(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->disable);
+}
+absl::Status ReadRequired(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->required);
+}
+
+constexpr OptionRow kTable[] = {
+    {"WEIR_VRAM", "limit", "bytes", "auto", "auto | off | SIZE | PERCENT | DEVICE:LIMIT,...; at least 2MiB",
+     "The cap on the VRAM that Weir holds: `auto` is the card's total less what others hold and a reserve of "
+     "3 % (at least "
+     "512 MiB), a size is bytes, a percentage is of the card's total less what others hold, `off` is no cap.",
+     "--vram", false, ReadVram},
+    {"WEIR_RAM", "size", "bytes", "auto", "auto | SIZE",
+     "The pinned RAM that this process may use for what does not fit: `auto` is half of what the machine or "
+     "the container "
+     "has available at start, divided by the local ranks.",
+     "--ram", false, ReadRam},
+    {"WEIR_POLICY", "choice", "", "auto", kPolicyForms,
+     "Who chooses what leaves the GPU first: `lru` is the least recently used, `auto` is at present the "
+     "same.",
+     "--policy", false, ReadPolicy},
+    {"WEIR_LOG", "log", "", "warn", "error | warn | info | debug, each optionally :FILE",
+     "What Weir says, on stderr or in a file, in whose name %p is the process id, %h the host and %r the "
+     "rank.",
+     "--log", false, ReadLog},
+    {"WEIR_NVTX", "choice", "", "auto", "auto | off | on",
+     "NVTX ranges for evictions, fetches, waits and out-of-memory: `auto` and `on` make them when a profiler "
+     "is attached.",
+     "", false, ReadNvtx},
+    {"WEIR_STRICT", "switch", "", "0", "0 | 1",
+     "Refuses what is otherwise a warning: a `WEIR_*` name that is no option, and a torch version that is "
+     "not known.",
+     "", false, ReadStrict},
+    {"WEIR_DISABLE", "switch", "", "0", "0 | 1",
+     "Leaves torch's own allocator in place and nothing else; an emulated GPU that was named stays.", "",
+     false, ReadDisable},
+    {"WEIR_GPU", "choice", "", "real", "real | emulated[:h200 | h100 | a100 | rtx4090 | rtx3060-12g]",
+     "The GPU that the job sees: the real one, or an emulated one with the profile of a card (`emulated` is "
+     "h200).",
+     "--gpu", false, ReadGpu},
+    {"WEIR_KERNELS", "choice", "", "cpu", "cpu | none",
+     "What a kernel does on the emulated GPU: `cpu` computes real numbers on the CPU, `none` does nothing.",
+     "--kernels", false, ReadKernels},
+    {"WEIR_EMULATED_VRAM", "size", "bytes", "profile", "profile | SIZE; at least 2MiB",
+     "The total VRAM of the emulated GPU, instead of that of its profile.", "--emulated-vram", false,
+     ReadEmulatedVram},
+    {"WEIR_REQUIRED", "switch", "", "0", "0 | 1", "Set by `weir run`: the job must not go on without Weir.",
+     "", true, ReadRequired},
+};
+
+}  // namespace
+
+std::span<const OptionRow> OptionTable() { return kTable; }
+
+const OptionRow* FindOption(absl::string_view name) {
+  for (const OptionRow& row : kTable) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::span<const char* const> PolicyNames() { return kPolicies; }
+
+}  // namespace weir
