@@ -41,7 +41,8 @@ typedef struct WeirHost {
   uint32_t abi_version;                                   /* WEIR_CORE_ABI_VERSION */
   void (*storage_retain)(void* storage);                  /* takes a weak reference; the caller holds the storage */
   void (*storage_release)(void* storage);                 /* drops that weak reference; no lock is held */
-  void (*storage_deny)(void* storage, const char* text);  /* every pointer access throws with `text` (evicted) */
+  void (*storage_deny)(void* storage, const void* base, const char* text); /* evicted: every pointer access throws
+                                        with `text`; ignored if the storage no longer holds the block at `base` */
   void (*storage_allow)(void* storage);                   /* undoes storage_deny (resident again) */
   void* (*wait_begin)(void);                              /* about to wait: release the GIL if held; returns a token */
   void (*wait_end)(void* token);                          /* the wait is over */
@@ -96,6 +97,10 @@ WEIR_API int32_t weir_touch(const WeirTouch* touches, size_t count, void* stream
 
 /* Like weir_touch but only if every block is resident already: 1 = pinned, 0 = nothing done. Never waits. */
 WEIR_API int32_t weir_touch_if_resident(const WeirTouch* touches, size_t count, void* stream);
+
+/* R4: this thread allocates but its ops are not seen (on = 1) or are seen again (on = 0). While any thread is blind
+ * nothing is evicted. Called at most once per change of the thread's state. */
+WEIR_API void weir_blind_thread(int32_t on);
 
 /* A pin mark inside an op, for list ops that work chunk by chunk: weir_chunk_end releases the pins taken since the
  * matching weir_chunk_begin (touches and allocations), unless an enclosing op held them before. */
