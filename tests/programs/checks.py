@@ -1,0 +1,102 @@
+"""What a finished run must have printed, for each kind of cell and each expectation."""
+import json
+import re
+
+WEIR_LINE = re.compile(r"^weir: exit (device=.*)$", re.M)
+EMULATOR_LINE = re.compile(r"^weir: emulated GPU: .*\breports=(\d+)", re.M)
+IDLE = ("ops_observed", "threads_started", "copies", "driver_calls_steady")
+
+
+def result_of(stdout: str) -> dict:
+    """The JSON line that a program ends with; {} if there is none."""
+    for line in reversed(stdout.strip().splitlines()):
+        try:
+            return json.loads(line)
+        except ValueError:
+            return {}
+    return {}
+
+
+def weir_figures(stderr: str) -> dict:
+    """The figures of Weir's exit line; {} if it is missing."""
+    lines = WEIR_LINE.findall(stderr)
+    if not lines:
+        return {}
+    pairs = (pair.split("=", 1) for pair in lines[-1].split() if "=" in pair)
+    return {key: int(value) if value.lstrip("-").isdigit() else value for key, value in pairs}
+
+
+def problems(program, cell, run, natural, cap: int) -> list:
+    """Sentences about what is wrong with `run`; empty if it passes. `natural` is the result of the natural run."""
+    if run.timed_out:
+        return [f"still running after {program.seconds} s"]
+    if run.code != 0:
+        return [f"exit code {run.code}"]
+    found = []
+    result = result_of(run.stdout)
+    if "digest" not in result:
+        return ["no JSON line with a digest at the end of stdout"]
+    reports = [int(count) for count in EMULATOR_LINE.findall(run.stderr)]
+    if not reports:
+        found.append("the emulated GPU printed no exit line")
+    if any(reports):
+        found.append(f"the emulated GPU reported {sum(reports)} errors")
+    if result.get("wrong"):
+        found.append(f"wrong bytes: {result['wrong']}")
+    if program.expects == "fits":
+        found += _fit(result)
+    if cell.kind == "natural":
+        return found
+    found += _figures(cell, weir_figures(run.stderr), cap)
+    if cell.kind == "capped" and program.expects == "refused":
+        return found + _refusals(result.get("errors", []))
+    if cell.kind == "capped" and program.expects == "ram":
+        return found + _ram(result.get("errors", []))
+    if program.expects in ("refused", "ram") and result.get("errors"):
+        found.append(f"errors without a cap: {result['errors']}")
+    if cell.kernels == "cpu" and result["digest"] != natural["digest"]:
+        found.append(f"another digest than without Weir: losses {result['losses']}, not {natural['losses']}")
+    return found
+
+
+def _figures(cell, figures: dict, cap: int) -> list:
+    if not figures:
+        return ["Weir printed no exit line (WEIR_LOG=info)"]
+    if cell.kind == "uncapped":
+        return [f"{name}={figures.get(name)} without a cap" for name in IDLE if figures.get(name) != 0]
+    found = []
+    if figures.get("evictions", 0) <= 0:
+        found.append("nothing was evicted: this run proves nothing")
+    if cap and figures.get("cap") != cap:
+        found.append(f"the cap was {figures.get('cap')}, not {cap}")
+    if not 0 < figures.get("peak_resident", 0) <= figures.get("cap", 0):
+        found.append(f"peak_resident={figures.get('peak_resident')} is not within cap={figures.get('cap')}")
+    return found
+
+
+def _refusals(errors: list) -> list:
+    """Every op of op_larger_than_cap.py must be refused by name, with its need and the cap in numbers."""
+    words = {"allocating": "add", "in_place": "mul_", "list_op": "_foreach_add_", "matrix": "mm", "fused": "_fused_adam_"}
+    found = [f"{op} was not refused" for op in words if op not in {error["op"] for error in errors}]
+    for error in errors:
+        text = error["text"]
+        if error["type"] != "OutOfMemoryError":
+            found.append(f"{error['op']} raised {error['type']}: {text}")
+        if words[error["op"]] not in text or "16.00 MiB" not in text or len(re.findall(r"\d+(?:\.\d+)? [KMG]iB", text)) < 2:
+            found.append(f"the error does not name op, need and cap: {text}")
+    return found
+
+
+def _ram(errors: list) -> list:
+    if not errors:
+        return ["the RAM budget was never exhausted"]
+    return [] if "RAM" in errors[0] and "WEIR_RAM" in errors[0] else [f"the error does not speak of WEIR_RAM: {errors[0]}"]
+
+
+def _fit(result: dict) -> list:
+    found = []
+    if result.get("seconds", 1e9) > 120:
+        found.append(f"took {result.get('seconds')} s, more than 120")
+    if result.get("rss_bytes", 1 << 60) > 8 << 30:
+        found.append(f"used {result.get('rss_bytes')} bytes of RAM, more than 8 GiB")
+    return found
