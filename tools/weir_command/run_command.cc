@@ -1,0 +1,154 @@
+#include "tools/weir_command/run_command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "allocator/base/option_table.h"
+#include "tools/weir_command/failure.h"
+#include "tools/weir_command/job_command.h"
+#include "tools/weir_command/real_gpu.h"
+
+namespace weir {
+namespace {
+
+bool TakesValue(const std::string& flag) {
+  if (flag == "-o") return true;
+  for (const OptionRow& row : OptionTable()) {
+    if (flag == row.flag) return true;
+  }
+  return false;
+}
+
+// The options of the job: the environment, then the flags over it.
+Options ReadJobOptions(const RunRequest& request, OptionTexts* texts) {
+  *texts = ReadEnvironment();
+  for (const UnknownOption& unknown : FindUnknownOptions(*texts))
+    throw Failure(kExitUsage, unknown.Message());
+  for (const auto& [name, text] : request.flags) {
+    const OptionRow* row = FindOption(name);
+    Options scratch;
+    const absl::Status status = row->read(text, &scratch);
+    if (!status.ok()) throw Failure(kExitUsage, absl::StrCat(row->flag, ": ", status.message()));
+    (*texts)[name] = text;
+  }
+  (*texts)["WEIR_REQUIRED"] = "1";
+  const absl::StatusOr<Options> options = ParseOptions(*texts);
+  if (!options.ok()) throw Failure(kExitUsage, std::string(options.status().message()));
+  for (const char* name : {"WEIR_KERNELS", "WEIR_EMULATED_VRAM"}) {
+    if (request.flags.contains(name) && !options->gpu.emulated) {
+      throw Failure(kExitUsage, absl::StrCat(FindOption(name)->flag, " needs --gpu emulated"));
+    }
+  }
+  return *options;
+}
+
+void RefuseOtherAllocators() {
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    const std::string text = EnvironmentText(name).value_or("");
+    for (absl::string_view setting : absl::StrSplit(text, ',')) {
+      const std::vector<absl::string_view> parts = absl::StrSplit(setting, ':');
+      if (parts.size() != 2 || absl::StripAsciiWhitespace(parts[0]) != "backend") continue;
+      if (absl::StripAsciiWhitespace(parts[1]) == "cudaMallocAsync") {
+        throw Failure(kExitUsage,
+                      absl::StrCat(name, "=", text,
+                                   ": Weir takes the place of torch's allocator and cannot do so "
+                                   "with backend:cudaMallocAsync; unset it, or use backend:native"));
+      }
+    }
+  }
+}
+
+void RequireGpu(const Options& options) {
+  if (options.gpu.emulated || options.disable) return;
+  const std::string why = WhyNoRealGpu();
+  if (why.empty()) return;
+  throw Failure(kExitUnavailable,
+                absl::StrCat(why, "; to try the job without a GPU: weir run --gpu emulated -- COMMAND"));
+}
+
+// What was decided, for --json: nothing in it differs from one run to the next.
+std::string PlanAsJson(const OptionTexts& texts, const std::optional<TorchFound>& torch) {
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();
+  for (const OptionRow& row : OptionTable()) {
+    if (row.internal) continue;
+    const auto found = texts.find(row.name);
+    options[row.name] = found == texts.end() || found->second.empty() ? row.preset : found->second;
+  }
+  nlohmann::ordered_json plan = {{"options", options}, {"torch", nullptr}};
+  if (torch && !torch->version.empty()) plan["torch"] = torch->version;
+  return plan.dump(2) + "\n";
+}
+
+void SetJobEnvironment(const OptionTexts& texts, const Options& options, const Places& places) {
+  std::vector<std::string> ours = {places.Preload()};
+  if (options.gpu.emulated) ours.push_back(places.EmulatedGpu());
+  setenv("LD_PRELOAD", JobPreload(ours, EnvironmentText("LD_PRELOAD").value_or("")).c_str(), 1);
+  for (const auto& [name, text] : texts) setenv(name.c_str(), text.c_str(), 1);
+}
+
+[[noreturn]] void BecomeJob(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  throw Failure(errno == ENOENT ? kExitNotFound : kExitNotExecutable,
+                absl::StrCat(command[0], ": ", strerror(errno)));
+}
+
+}  // namespace
+
+RunArguments SplitRunArguments(const std::vector<std::string>& arguments) {
+  size_t i = 0;
+  while (i < arguments.size() && absl::StartsWith(arguments[i], "-") && arguments[i] != "--") {
+    if (!TakesValue(arguments[i++])) continue;
+    if (i == arguments.size()) throw Failure(kExitUsage, absl::StrCat(arguments.back(), " needs a value"));
+    ++i;
+  }
+  RunArguments split;
+  split.flags.assign(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(i));
+  if (i < arguments.size() && arguments[i] == "--") ++i;
+  split.command.assign(arguments.begin() + static_cast<ptrdiff_t>(i), arguments.end());
+  return split;
+}
+
+std::string JobPreload(const std::vector<std::string>& ours, const std::string& user) {
+  std::vector<std::string> all = ours;
+  for (absl::string_view entry : absl::StrSplit(user, absl::ByAnyChar(" :"), absl::SkipEmpty())) {
+    const std::string file = std::filesystem::path(std::string(entry)).filename();
+    if (file != "libweir_preload.so" && file != "libweir_emulated_gpu.so") all.emplace_back(entry);
+  }
+  return absl::StrJoin(all, ":");
+}
+
+void RunJob(const RunRequest& request, const Places& places) {
+  if (request.command.empty()) {
+    throw Failure(kExitUsage, "no command: weir run [OPTION...] [--] COMMAND [ARGUMENT...]");
+  }
+  OptionTexts texts;
+  const Options options = ReadJobOptions(request, &texts);
+  RefuseOtherAllocators();
+  const std::filesystem::path command = FindCommand(request.command[0]);
+  places.RequireParts(options);
+  RequireGpu(options);
+  const std::optional<TorchFound> torch = FindTorchOf(command);
+  if (!options.disable) RequireWorkingTorch(torch, places.TorchVersions());
+  if (request.output.json || !request.output.file.empty()) {
+    request.output.Write(PlanAsJson(texts, torch));
+    if (request.output.file.empty() && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+      throw Failure(kExitFailed, absl::StrCat("cannot send the job's output to stderr: ", strerror(errno)));
+    }
+  }
+  SetJobEnvironment(texts, options, places);
+  BecomeJob(request.command);
+}
+
+}  // namespace weir

@@ -1,0 +1,38 @@
+// `weir run`: validates, sets the environment, and becomes the job (execve: same process, signals and exit
+// code its own).
+#ifndef WEIR_TOOLS_WEIR_COMMAND_RUN_COMMAND_H_
+#define WEIR_TOOLS_WEIR_COMMAND_RUN_COMMAND_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "allocator/base/options.h"
+#include "tools/weir_command/output.h"
+#include "tools/weir_command/places.h"
+
+namespace weir {
+
+struct RunRequest {
+  std::map<std::string, std::string> flags;  // by option name (`WEIR_VRAM`), as given
+  std::vector<std::string> command;
+  OutputOptions output;
+};
+
+// How the arguments after `run` divide: flags first, then the command, with an optional `--` between. Throws
+// Failure(kExitUsage) if the last flag lacks its value; that the flags exist is checked by the parser.
+struct RunArguments {
+  std::vector<std::string> flags;
+  std::vector<std::string> command;
+};
+RunArguments SplitRunArguments(const std::vector<std::string>& arguments);
+
+// LD_PRELOAD of the job: Weir's libraries first, then what the user had, less older copies of Weir's.
+std::string JobPreload(const std::vector<std::string>& ours, const std::string& user);
+
+// Starts the job. Returns only by throwing Failure, with nothing started.
+[[noreturn]] void RunJob(const RunRequest& request, const Places& places);
+
+}  // namespace weir
+
+#endif  // WEIR_TOOLS_WEIR_COMMAND_RUN_COMMAND_H_
