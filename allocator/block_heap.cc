@@ -1,0 +1,185 @@
+#include "allocator/block_heap.h"
+
+#include <algorithm>
+
+#include "allocator/base/check.h"
+
+namespace weir {
+
+Layout Layout::For(Bytes cap) {
+  Layout layout;
+  if (cap >= GiB(1)) {
+    layout.medium_limit = MiB(8);
+    layout.medium_pages = PageCount(8);
+  }
+  return layout;
+}
+
+ExtentKind Layout::KindOf(Bytes requested) const {
+  if (requested < small_limit) return ExtentKind::kSlab;
+  return requested < medium_limit ? ExtentKind::kMedium : ExtentKind::kLarge;
+}
+
+Block* BlockStore::New() {
+  if (free_.empty()) {
+    constexpr size_t kChunk = 256;
+    chunks_.push_back(std::make_unique<Block[]>(kChunk));
+    for (size_t i = kChunk; i-- > 0;) free_.push_back(&chunks_.back()[i]);
+  }
+  Block* block = free_.back();
+  free_.pop_back();
+  return block;
+}
+
+void BlockStore::Delete(Block* block) {
+  *block = Block{};
+  free_.push_back(block);
+}
+
+FitBins& BlockHeap::BinsOf(ExtentKind kind, Stream stream) {
+  for (Bins& bins : bins_) {
+    if (bins.stream == stream) return kind == ExtentKind::kSlab ? *bins.slab : *bins.medium;
+  }
+  bins_.push_back(Bins{stream, std::make_unique<FitBins>(layout_.slab_granule),
+                       std::make_unique<FitBins>(layout_.medium_granule)});
+  return kind == ExtentKind::kSlab ? *bins_.back().slab : *bins_.back().medium;
+}
+
+void BlockHeap::SetStart(Block* block, Block* value) {
+  Extent* extent = block->extent;
+  if (extent->kind == ExtentKind::kLarge) return;
+  Bytes offset = block->addr - extent->first->addr;
+  extent->starts[offset / layout_.Granule(extent->kind)] = value;
+}
+
+void BlockHeap::Adopt(Extent* extent, DeviceAddr base) {
+  WEIR_DCHECK(extent->first == nullptr && extent->kind != ExtentKind::kLarge);
+  extent->starts.assign(extent->bytes() / layout_.Granule(extent->kind), nullptr);
+  Block* hole = blocks_.New();
+  hole->addr = base;
+  hole->size = extent->bytes();
+  hole->extent = extent;
+  extent->first = hole;
+  SetStart(hole, hole);
+  BinsOf(extent->kind, extent->stream).Insert(hole);
+}
+
+Block* BlockHeap::AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested) {
+  WEIR_DCHECK(extent->first == nullptr && extent->kind == ExtentKind::kLarge);
+  Block* block = blocks_.New();
+  block->addr = base;
+  block->size = extent->bytes();
+  block->requested = requested;
+  block->extent = extent;
+  extent->first = block;
+  extent->live_blocks = 1;
+  extent->without_evidence = 1;
+  return block;
+}
+
+Block* BlockHeap::Allocate(ExtentKind kind, Bytes requested, Stream stream) {
+  Bytes size = requested.RoundedUpTo(layout_.Granule(kind));
+  FitBins& bins = BinsOf(kind, stream);
+  Block* block = bins.SmallestFit(size);
+  if (block == nullptr) return nullptr;
+  bins.Remove(block);
+  if (block->size > size) SplitAfter(block, size, bins);
+  block->requested = requested;
+  ++block->extent->live_blocks;
+  ++block->extent->without_evidence;
+  return block;
+}
+
+void BlockHeap::SplitAfter(Block* block, Bytes size, FitBins& bins) {
+  Block* rest = blocks_.New();
+  rest->addr = block->addr + size;
+  rest->size = block->size - size;
+  rest->extent = block->extent;
+  rest->before = block;
+  rest->after = block->after;
+  if (rest->after != nullptr) rest->after->before = rest;
+  block->after = rest;
+  block->size = size;
+  SetStart(rest, rest);
+  bins.Insert(rest);
+}
+
+void BlockHeap::MergeWithNext(Block* block) {
+  Block* next = block->after;
+  SetStart(next, nullptr);
+  block->size += next->size;
+  block->after = next->after;
+  if (block->after != nullptr) block->after->before = block;
+  blocks_.Delete(next);
+}
+
+void BlockHeap::Free(Block* block) {
+  Extent* extent = block->extent;
+  WEIR_DCHECK(!block->IsFree() && extent->live_blocks > 0);
+  --extent->live_blocks;
+  if (!block->evidence) --extent->without_evidence;
+  block->requested = Bytes();
+  block->storage = nullptr;
+  block->evidence = false;
+  block->other_streams.Clear();
+  if (extent->kind == ExtentKind::kLarge) return;
+  bool listed = HolesListed(extent);
+  FitBins& bins = BinsOf(extent->kind, extent->stream);
+  if (block->after != nullptr && block->after->IsFree()) {
+    if (listed) bins.Remove(block->after);
+    MergeWithNext(block);
+  }
+  if (block->before != nullptr && block->before->IsFree()) {
+    if (listed) bins.Remove(block->before);
+    block = block->before;
+    MergeWithNext(block);
+  }
+  if (listed) bins.Insert(block);
+}
+
+void BlockHeap::Abandon(Extent* extent) {
+  WEIR_DCHECK(extent->live_blocks == 0);
+  Block* hole = extent->first;
+  if (hole == nullptr) return;
+  WEIR_DCHECK(hole->after == nullptr);
+  if (extent->kind != ExtentKind::kLarge && HolesListed(extent)) BinsOf(extent->kind, extent->stream).Remove(hole);
+  blocks_.Delete(hole);
+  extent->first = nullptr;
+  extent->starts.clear();
+}
+
+void BlockHeap::RemoveHoles(Extent* extent) {
+  if (extent->kind == ExtentKind::kLarge) return;
+  FitBins& bins = BinsOf(extent->kind, extent->stream);
+  for (Block* block = extent->first; block != nullptr; block = block->after) {
+    if (block->IsFree()) bins.Remove(block);
+  }
+}
+
+void BlockHeap::AddHoles(Extent* extent) {
+  if (extent->kind == ExtentKind::kLarge) return;
+  FitBins& bins = BinsOf(extent->kind, extent->stream);
+  for (Block* block = extent->first; block != nullptr; block = block->after) {
+    if (block->IsFree()) bins.Insert(block);
+  }
+}
+
+Block* BlockHeap::Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const {
+  Block* block = extent->first;
+  if (block == nullptr) return nullptr;
+  if (extent->kind != ExtentKind::kLarge) {
+    uint64_t index = (addr - base) / layout_.Granule(extent->kind);
+    while (extent->starts[index] == nullptr) --index;  // the first entry is never null
+    block = extent->starts[index];
+  }
+  return block->IsFree() ? nullptr : block;
+}
+
+Bytes BlockHeap::LargestHole(ExtentKind kind, Stream stream) const {
+  for (const Bins& bins : bins_) {
+    if (bins.stream == stream) return kind == ExtentKind::kSlab ? bins.slab->LargestSize() : bins.medium->LargestSize();
+  }
+  return Bytes();
+}
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+// Cuts extents into blocks. Slabs and medium extents hold many blocks each; neighbours that are free are merged.
+// No CUDA call, no residency decision: the caller says which extents can be cut (resident ones) by AddHoles and
+// RemoveHoles. Not synchronised: guarded by the device's mutex.
+//
+// Only blocks of one stream share an extent, so reuse is always in stream order. Best fit (FitBins).
+#ifndef WEIR_ALLOCATOR_BLOCK_HEAP_H_
+#define WEIR_ALLOCATOR_BLOCK_HEAP_H_
+
+#include <memory>
+#include <vector>
+
+#include "allocator/base/units.h"
+#include "allocator/extent.h"
+#include "allocator/fit_bins.h"
+
+namespace weir {
+
+// The sizes that decide where a block goes. Constant after construction.
+struct Layout {
+  Bytes slab_granule{512};   // also the alignment of every block, as in torch's own allocator
+  Bytes small_limit = MiB(1);  // smaller blocks go to slabs
+  PageCount slab_pages{1};
+  Bytes medium_granule = KiB(4);
+  Bytes medium_limit = MiB(4);  // smaller blocks share medium extents; larger ones get their own
+  PageCount medium_pages{4};
+
+  // For a device on which Weir may hold `cap` bytes: extents grow with the cap, so that the unit of eviction stays a
+  // small share of it while large caps get fewer, fuller extents.
+  static Layout For(Bytes cap);
+  ExtentKind KindOf(Bytes requested) const;
+  Bytes Granule(ExtentKind kind) const { return kind == ExtentKind::kSlab ? slab_granule : medium_granule; }
+  PageCount SharedPages(ExtentKind kind) const { return kind == ExtentKind::kSlab ? slab_pages : medium_pages; }
+};
+
+// Block objects, recycled.
+class BlockStore {
+ public:
+  Block* New();
+  void Delete(Block* block);
+
+ private:
+  std::vector<std::unique_ptr<Block[]>> chunks_;
+  std::vector<Block*> free_;
+};
+
+class BlockHeap {
+ public:
+  explicit BlockHeap(Layout layout) : layout_(layout) {}
+
+  // A block of `requested` bytes from the holes of `kind` on `stream`, or null when no hole fits.
+  Block* Allocate(ExtentKind kind, Bytes requested, Stream stream);
+  // Makes `extent` (no blocks yet) one hole of a shared kind, or one live block (kLarge; `requested` is its size).
+  void Adopt(Extent* extent, DeviceAddr base);
+  Block* AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested);
+  // Merges with free neighbours. When the extent has no live block left its only hole is removed from the bins.
+  void Free(Block* block);
+  // Drops the last hole of an extent without live blocks: afterwards extent->first is null.
+  void Abandon(Extent* extent);
+
+  // An extent leaves VRAM, or comes back: its holes cannot, or can again, be handed out.
+  void RemoveHoles(Extent* extent);
+  void AddHoles(Extent* extent);
+
+  // The live block that contains `addr`, or null. `base` is the extent's first address.
+  Block* Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const;
+  Bytes LargestHole(ExtentKind kind, Stream stream) const;
+  const Layout& layout() const { return layout_; }
+
+ private:
+  struct Bins {
+    Stream stream;
+    std::unique_ptr<FitBins> slab, medium;
+  };
+  FitBins& BinsOf(ExtentKind kind, Stream stream);
+  bool HolesListed(const Extent* extent) const { return extent->state == Residency::kResident || extent->state == Residency::kFilling; }
+  void SplitAfter(Block* block, Bytes size, FitBins& bins);
+  void MergeWithNext(Block* block);
+  void SetStart(Block* block, Block* value);
+
+  const Layout layout_;
+  BlockStore blocks_;
+  std::vector<Bins> bins_;  // one per stream that ever allocated; few
+};
+
+}  // namespace weir
+
+#endif  // WEIR_ALLOCATOR_BLOCK_HEAP_H_

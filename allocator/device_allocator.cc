@@ -1,0 +1,207 @@
+// Allocation: from a hole, from a cached extent, from free mapped pages, from new frames, and last by making room.
+#include "allocator/device_allocator.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/check.h"
+#include "allocator/base/log.h"
+
+namespace weir {
+
+absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(Driver& driver, const Config& config) {
+  ScopedContext context(driver, config.device);
+  auto space = AddressSpace::Create(driver, config.device, config.addresses);
+  if (!space.ok()) return space.status();
+  return std::unique_ptr<DeviceAllocator>(new DeviceAllocator(driver, config, *std::move(space)));
+}
+
+DeviceAllocator::DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space)
+    : driver_(driver),
+      config_(config),
+      frames_(driver, config.device, config.cap),
+      events_(driver),
+      space_(std::move(space)),
+      heap_(Layout::For(config.cap)),
+      pages_(space_->size()) {}
+
+DeviceAllocator::~DeviceAllocator() = default;
+
+absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream stream, OpPins& op) {
+  {
+    LockHolder lock(&mutex_);
+    MarkSteadyLocked();
+    ExtentKind kind = heap_.layout().KindOf(requested);
+    Block* block = TryAllocateLocked(kind, requested, stream);
+    if (block != nullptr) return FinishAllocationLocked(block, stream, op);
+  }
+  ExtentKind kind = Layout::For(config_.cap).KindOf(requested);
+  absl::StatusOr<DeviceAddr> addr = AllocateSlow(kind, requested, stream, op);
+  if (!addr.ok() && kind == ExtentKind::kMedium) {
+    // There may be no room for a whole shared extent, and yet for this block alone.
+    addr = AllocateSlow(ExtentKind::kLarge, requested, stream, op);
+  }
+  return addr;
+}
+
+Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) {
+  if (kind == ExtentKind::kLarge) return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, stream);
+  Block* block = heap_.Allocate(kind, requested, stream);
+  if (block != nullptr) return block;
+  return TakeCachedLocked(kind, heap_.layout().SharedPages(kind), requested, stream);
+}
+
+// Free pages that still have their frames: no driver call.
+Block* DeviceAllocator::TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, Stream stream) {
+  if (kind == ExtentKind::kLarge) {
+    auto cached = cached_large_.find({stream, pages.count()});
+    if (cached != cached_large_.end() && !cached->second.empty()) {
+      Extent* extent = cached->second.back();
+      cached->second.pop_back();
+      cached_large_pages_ -= pages;
+      extent->first->requested = requested;
+      extent->live_blocks = extent->without_evidence = 1;
+      return extent->first;
+    }
+  }
+  std::optional<PageHeap::MappedRun> run = pages_.TakeMapped(pages, stream);
+  if (!run.has_value() && cached_large_pages_.count() != 0) {
+    FlushCachesLocked();  // merge what is cached into longer runs, then look again
+    run = pages_.TakeMapped(pages, stream);
+  }
+  if (!run.has_value()) return nullptr;
+  Block* block = NewExtentLocked(kind, *std::move(run), requested);
+  return block != nullptr ? block : heap_.Allocate(kind, requested, stream);
+}
+
+Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested) {
+  Extent* extent = NewExtentObjectLocked();
+  extent->kind = kind;
+  extent->pages = run.run;
+  extent->stream = run.stream;
+  extent->number = ++extents_made_;
+  extent->state = Residency::kResident;
+  extent->uses = std::move(run.uses);
+  extent->last_touch = NextTouchLocked();
+  space_->SetOwner(extent->pages, extent);
+  extents_.insert(extent);
+  CountExtentLocked(extent, true);
+  DeviceAddr base = space_->AddressOf(extent->pages);
+  if (kind == ExtentKind::kLarge) return heap_.AdoptLarge(extent, base, requested);
+  heap_.Adopt(extent, base);
+  return nullptr;
+}
+
+absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op) {
+  ScopedContext context(driver_, config_.device);
+  PageCount pages = kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : Layout::For(config_.cap).SharedPages(kind);
+  for (;;) {
+    absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
+    if (!fresh.ok()) {
+      LockHolder lock(&mutex_);
+      ++counters_.out_of_memory;
+      return fresh.status();
+    }
+    LockHolder lock(&mutex_);
+    Block* block = *fresh;
+    // A shared extent was made for us, but another thread may have been faster to cut it.
+    if (block == nullptr) block = TryAllocateLocked(kind, requested, stream);
+    if (block != nullptr) return FinishAllocationLocked(block, stream, op);
+  }
+}
+
+// New frames behind a fresh address range. Null: the block can now be had from the heap.
+absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
+                                                      OpPins& op) {
+  std::optional<FrameReservation> frames = frames_.TryReserve(pages);
+  if (!frames.has_value()) {
+    FinishFrees(/*wait=*/false);
+    {
+      LockHolder lock(&mutex_);
+      ++counters_.retries;
+      Block* block = TryAllocateLocked(kind, requested, stream);
+      if (block != nullptr) return block;
+    }
+    if (room_maker_ == nullptr) return absl::ResourceExhaustedError("no room, and nothing can be moved");
+    absl::StatusOr<FrameReservation> room = room_maker_->MakeRoom(pages, op, stream);
+    if (!room.ok()) return room.status();
+    frames = *std::move(room);
+  }
+  std::optional<PageRun> run;
+  {
+    LockHolder lock(&mutex_);
+    run = pages_.TakeUnmapped(pages);
+  }
+  if (!run.has_value()) return absl::ResourceExhaustedError("the device's address reservation is used up");
+  absl::Status mapped = space_->MapFrames(*run, *frames);
+  LockHolder lock(&mutex_);
+  if (!mapped.ok()) {
+    pages_.PutUnmapped(*run);
+    return mapped;
+  }
+  return NewExtentLocked(kind, PageHeap::MappedRun{*run, stream, {}}, requested);
+}
+
+DeviceAddr DeviceAllocator::FinishAllocationLocked(Block* block, Stream stream, OpPins& op) {
+  Extent* extent = block->extent;
+  if (extent->live_blocks == 1 && extent->kind != ExtentKind::kLarge) {
+    Extent*& spare = spare_[extent->kind == ExtentKind::kSlab ? 0 : 1];
+    if (spare == extent) spare = nullptr;
+  }
+  CountBlockLocked(block, true);
+  if (op.InOp()) PinLocked(extent, stream, op);
+  WEIR_DCHECK_SLOW(extent->IsValid());
+  return block->addr;
+}
+
+void DeviceAllocator::PinLocked(Extent* extent, Stream stream, OpPins& op) {
+  if (extent->kind == ExtentKind::kSlab) return;  // slabs never leave
+  if (!op.Holds(this)) ++pinning_threads_;
+  ++extent->pins;
+  extent->last_touch = NextTouchLocked();
+  op.Add(OpPins::Pin{this, extent, stream});
+}
+
+void DeviceAllocator::UnpinLocked(Extent* extent, Stream stream) {
+  WEIR_DCHECK(extent->pins > 0);
+  --extent->pins;
+  extent->uses.Add(clock_.Mark(stream));
+  if (extent->state == Residency::kFree && extent->pins == 0) unused_objects_.push_back(extent);
+}
+
+void DeviceAllocator::EndUnpin(bool holds_more) {
+  if (!holds_more) --pinning_threads_;
+  ++pin_epoch_;
+  pins_changed_.SignalAll();
+  mutex_.Unlock();
+}
+
+void DeviceAllocator::AddWaitingPinnerLocked(int change) {
+  waiting_pinners_ += change;
+  ++pin_epoch_;
+  pins_changed_.SignalAll();
+}
+
+void DeviceAllocator::WaitForPinsLocked(uint64_t epoch) {
+  while (pin_epoch_ == epoch) mutex_.Wait(&pins_changed_);
+}
+
+Extent* DeviceAllocator::NewExtentObjectLocked() {
+  if (unused_objects_.empty()) {
+    extent_objects_.push_back(std::make_unique<Extent>());
+    return extent_objects_.back().get();
+  }
+  Extent* extent = unused_objects_.back();
+  unused_objects_.pop_back();
+  *extent = Extent{};
+  return extent;
+}
+
+void DeviceAllocator::MarkSteadyLocked() {
+  if (!std::has_single_bit(++allocations_)) return;
+  calls_at_mark_before_ = calls_at_mark_;
+  calls_at_mark_ = driver_.calls();
+}
+
+}  // namespace weir

@@ -1,0 +1,195 @@
+// The blocks of one device: the only composition of address space, frames and heaps. Everything torch allocates on the
+// device comes from here.
+//
+// Threads: any. One mutex (LockRank::kDeviceAllocator) guards blocks, extents, pins and stream uses; it is held for
+// bookkeeping only, never while waiting for the GPU, copying or calling up. The pager shares it (mutex()).
+// Sizes are bytes. A failing call changes nothing.
+#ifndef WEIR_ALLOCATOR_DEVICE_ALLOCATOR_H_
+#define WEIR_ALLOCATOR_DEVICE_ALLOCATOR_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "allocator/address_space.h"
+#include "allocator/base/lock_ranks.h"
+#include "allocator/base/units.h"
+#include "allocator/block_heap.h"
+#include "allocator/cuda/driver.h"
+#include "allocator/cuda/event_pool.h"
+#include "allocator/extent.h"
+#include "allocator/frame_pool.h"
+#include "allocator/op_pins.h"
+#include "allocator/page_heap.h"
+#include "allocator/room_maker.h"
+#include "allocator/stats.h"
+
+namespace weir {
+
+class DeviceAllocator {
+ public:
+  struct Config {
+    DeviceIndex device;
+    Bytes cap;        // Bytes::Max(): no cap
+    Bytes addresses;  // how much to reserve
+  };
+  static absl::StatusOr<std::unique_ptr<DeviceAllocator>> Create(Driver& driver, const Config& config);
+  // Blocks still alive keep their addresses reserved: only tests destroy an allocator.
+  ~DeviceAllocator();
+
+  // Before the first allocation that can need room. Null: what does not fit fails.
+  void SetRoomMaker(RoomMaker* room_maker) { room_maker_ = room_maker; }
+  // Drops a weak storage reference, with no lock held (R8).
+  void SetStorageRelease(void (*release)(void* storage)) { release_storage_ = release; }
+
+  // ---- blocks
+  // The address of a new block of `requested` > 0 bytes, aligned to 512, for use on `stream`. Its extent is pinned for
+  // `op` if an op is in flight. RESOURCE_EXHAUSTED: does not fit; the message says why.
+  absl::StatusOr<DeviceAddr> Allocate(Bytes requested, Stream stream, OpPins& op);
+  // False: not the base of a live block.
+  bool Free(DeviceAddr addr);
+  // Bytes of the block that contains `addr` are not reused before `stream` has passed the block's free.
+  void RecordStream(DeviceAddr addr, Stream stream);
+  struct BlockInfo {
+    DeviceAddr base;
+    Bytes requested;
+  };
+  std::optional<BlockInfo> FindBlock(DeviceAddr addr);
+  bool Contains(DeviceAddr addr) const { return space_->Contains(addr); }
+
+  // ---- ops (see op_pins.h)
+  void BeginUnpin() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_) { mutex_.Lock(); }
+  void UnpinLocked(Extent* extent, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndUnpin(bool holds_more) ABSL_UNLOCK_FUNCTION(mutex_);
+  void PinLocked(Extent* extent, Stream stream, OpPins& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // ---- making room without evicting, for the pager
+  // Unmaps up to `pages` free pages that are still mapped; waits for their last users. Returns how many.
+  absl::StatusOr<PageCount> Harvest(PageCount pages);
+  // Blocks freed by the job that wait for a recorded stream: finishes those whose events have passed, or with `wait`
+  // also the oldest. True if any was finished.
+  bool FinishFrees(bool wait);
+  // Waits on the host until everything in `uses` has been passed.
+  absl::Status WaitUntilPassed(const StreamUses& uses);
+  // Gives every cached page and pooled frame back to the driver.
+  void EmptyCache();
+
+  // ---- shared with the pager
+  RankedMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+  Block* FindBlockLocked(DeviceAddr addr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const absl::flat_hash_set<Extent*>& ExtentsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return extents_; }
+  // State moves of the pager; each keeps holes, counters and the address table in step.
+  void BeginDrainLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CancelDrainLocked(Extent* extent, Residency back_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The frames have been unmapped and are gone; if the last block was freed meanwhile the extent goes too.
+  void EndDrainLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginFillLocked(Extent* extent, Fill fill) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<RamSlot> EndFillLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StreamClock& clock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return clock_; }
+  uint64_t NextTouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ++touches_; }
+  // Threads whose op in flight pins something here and that are not waiting in the pager.
+  int ActivePinnersLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pinning_threads_ - waiting_pinners_; }
+  void AddWaitingPinnerLocked(int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sleeps until pins were released or the number of active pinners changed since `epoch`.
+  uint64_t PinEpochLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pin_epoch_; }
+  void WaitForPinsLocked(uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Driver& driver() { return driver_; }
+  DeviceIndex device() const { return config_.device; }
+  FramePool& frames() { return frames_; }
+  AddressSpace& space() { return *space_; }
+  EventPool& events() { return events_; }
+  bool HasCap() const { return config_.cap != Bytes::Max(); }
+  Bytes cap() const { return config_.cap; }
+
+  // ---- figures
+  DeviceCounters Counters();
+  void ResetPeaks();
+  void ResetAccumulated();
+  Bytes Floor();          // bytes of slabs
+  Bytes PeakFloor();
+  Bytes FreeWithoutEvicting();
+  Bytes LargestFree();
+  // Driver calls since the first half of the process's allocations: zero in steady state.
+  uint64_t SteadyDriverCalls();
+  // Conservation: pages of extents, free runs and the frames add up; every extent is valid.
+  bool IsValid();
+
+ private:
+  struct PendingFree {
+    Block* block;
+    std::vector<std::pair<Event, StreamUse>> waits;
+  };
+  // What has to happen after the mutex is released.
+  struct AfterFree {
+    void* storage = nullptr;
+  };
+
+  DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space);
+
+  Block* TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block* TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, Stream stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream, OpPins& op)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  DeviceAddr FinishAllocationLocked(Block* block, Stream stream, OpPins& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block* NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  AfterFree FreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DeferFreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExtentEmptiedLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpPagesLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RetireExtentLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushCachesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Extent* NewExtentObjectLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void CountExtentLocked(const Extent* extent, bool with_frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountBlockLocked(const Block* block, bool live) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MarkSteadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Constant after construction.
+  Driver& driver_;
+  const Config config_;
+  RoomMaker* room_maker_ = nullptr;
+  void (*release_storage_)(void*) = nullptr;
+
+  // Own synchronisation.
+  FramePool frames_;
+  EventPool events_;
+  const std::unique_ptr<AddressSpace> space_;
+
+  RankedMutex mutex_{LockRank::kDeviceAllocator};
+  absl::CondVar pins_changed_;
+  BlockHeap heap_ ABSL_GUARDED_BY(mutex_);
+  PageHeap pages_ ABSL_GUARDED_BY(mutex_);
+  StreamClock clock_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Extent*> extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, cached ones included
+  std::vector<std::unique_ptr<Extent>> extent_objects_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Extent*> unused_objects_ ABSL_GUARDED_BY(mutex_);
+  // Freed large extents with their frames, by stream and size: reused as they are by the next block of that size.
+  absl::flat_hash_map<std::pair<Stream, uint64_t>, std::vector<Extent*>> cached_large_ ABSL_GUARDED_BY(mutex_);
+  PageCount cached_large_pages_ ABSL_GUARDED_BY(mutex_);
+  // At most one empty slab and one empty medium extent are kept whole, so that a block that comes and goes at the edge
+  // does not make and unmake extents.
+  Extent* spare_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
+  std::vector<PendingFree> pending_ ABSL_GUARDED_BY(mutex_);
+  DeviceCounters counters_ ABSL_GUARDED_BY(mutex_);
+  uint64_t touches_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t extents_made_ ABSL_GUARDED_BY(mutex_) = 0;
+  int pinning_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  int waiting_pinners_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t pin_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Driver calls when the number of allocations last was a power of two, and the time before that.
+  uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t calls_at_mark_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t calls_at_mark_before_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_ALLOCATOR_DEVICE_ALLOCATOR_H_

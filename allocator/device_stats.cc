@@ -1,0 +1,100 @@
+// Counting, and the invariants of the whole device.
+#include <algorithm>
+
+#include "allocator/device_allocator.h"
+
+namespace weir {
+namespace {
+
+int64_t Count(Bytes bytes) { return static_cast<int64_t>(bytes.count()); }
+
+template <typename Stats>
+void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
+  for (int index : {static_cast<int>(kAllPools), static_cast<int>(pool)}) {
+    if (up) {
+      stats[index].Add(amount);
+    } else {
+      stats[index].Take(amount);
+    }
+  }
+}
+
+}  // namespace
+
+void DeviceAllocator::CountBlockLocked(const Block* block, bool live) {
+  Pool pool = block->extent->kind == ExtentKind::kSlab ? kSmallPool : kLargePool;
+  Add(counters_.blocks, pool, 1, live);
+  Add(counters_.bytes, pool, Count(block->size), live);
+  Add(counters_.requested, pool, Count(block->requested), live);
+}
+
+void DeviceAllocator::CountExtentLocked(const Extent* extent, bool with_frames) {
+  Pool pool = extent->kind == ExtentKind::kSlab ? kSmallPool : kLargePool;
+  Add(counters_.extents, pool, 1, with_frames);
+  Add(counters_.reserved, pool, Count(extent->bytes()), with_frames);
+}
+
+DeviceCounters DeviceAllocator::Counters() {
+  LockHolder lock(&mutex_);
+  return counters_;
+}
+
+void DeviceAllocator::ResetPeaks() {
+  LockHolder lock(&mutex_);
+  for (int pool = 0; pool < kPoolCount; ++pool) {
+    for (Stat* stat : {&counters_.blocks[pool], &counters_.bytes[pool], &counters_.requested[pool],
+                       &counters_.extents[pool], &counters_.reserved[pool]}) {
+      stat->ResetPeak();
+    }
+  }
+  counters_.waiting.ResetPeak();
+  frames_.ResetPeak();
+}
+
+void DeviceAllocator::ResetAccumulated() {
+  LockHolder lock(&mutex_);
+  for (int pool = 0; pool < kPoolCount; ++pool) {
+    for (Stat* stat : {&counters_.blocks[pool], &counters_.bytes[pool], &counters_.requested[pool],
+                       &counters_.extents[pool], &counters_.reserved[pool]}) {
+      stat->ResetAccumulated();
+    }
+  }
+  counters_.waiting.ResetAccumulated();
+  counters_.retries = counters_.out_of_memory = 0;
+}
+
+Bytes DeviceAllocator::Floor() {
+  LockHolder lock(&mutex_);
+  return Bytes(static_cast<uint64_t>(counters_.reserved[kSmallPool].current));
+}
+
+Bytes DeviceAllocator::PeakFloor() {
+  LockHolder lock(&mutex_);
+  return Bytes(static_cast<uint64_t>(counters_.reserved[kSmallPool].peak));
+}
+
+Bytes DeviceAllocator::FreeWithoutEvicting() {
+  PageCount available = frames_.Available();
+  LockHolder lock(&mutex_);
+  return (available + pages_.mapped_free() + cached_large_pages_).bytes();
+}
+
+Bytes DeviceAllocator::LargestFree() { return FreeWithoutEvicting(); }
+
+uint64_t DeviceAllocator::SteadyDriverCalls() {
+  LockHolder lock(&mutex_);
+  return driver_.calls() - calls_at_mark_before_;
+}
+
+bool DeviceAllocator::IsValid() {
+  LockHolder lock(&mutex_);
+  if (!pages_.IsValid()) return false;
+  PageCount with_frames = pages_.mapped_free();
+  for (const Extent* extent : extents_) {
+    if (!extent->IsValid()) return false;
+    if (extent->HasFrames()) with_frames += extent->pages.count;
+  }
+  return with_frames + frames_.pooled() <= frames_.held() && frames_.held() <= frames_.cap();
+}
+
+}  // namespace weir

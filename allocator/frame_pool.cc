@@ -1,0 +1,122 @@
+#include "allocator/frame_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "allocator/base/check.h"
+#include "allocator/base/log.h"
+
+namespace weir {
+
+FrameReservation::FrameReservation(FrameReservation&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)), frames_(std::move(other.frames_)) {
+  other.frames_.clear();
+}
+
+FrameReservation& FrameReservation::operator=(FrameReservation&& other) noexcept {
+  if (this != &other) {
+    GiveBack();
+    pool_ = std::exchange(other.pool_, nullptr);
+    frames_ = std::move(other.frames_);
+    other.frames_.clear();
+  }
+  return *this;
+}
+
+FrameReservation::~FrameReservation() { GiveBack(); }
+
+void FrameReservation::GiveBack() {
+  if (pool_ != nullptr && !frames_.empty()) pool_->Return(frames_);
+  frames_.clear();
+}
+
+FrameHandle FrameReservation::Take() {
+  WEIR_CHECK(!frames_.empty());
+  FrameHandle frame = frames_.back();
+  frames_.pop_back();
+  return frame;
+}
+
+void FrameReservation::PutBack(std::vector<FrameHandle> frames) {
+  frames_.insert(frames_.end(), frames.rbegin(), frames.rend());
+}
+
+FramePool::FramePool(Driver& driver, DeviceIndex device, Bytes cap)
+    : driver_(driver), device_(device), cap_(cap / kPageBytes), ceiling_(cap_) {}
+
+PageCount FramePool::AvailableLocked() const {
+  PageCount pooled(pooled_.size());
+  return ceiling_ > held_ ? pooled + (ceiling_ - held_) : pooled;
+}
+
+std::optional<FrameReservation> FramePool::TryReserve(PageCount pages) {
+  LockHolder lock(&mutex_);
+  if (AvailableLocked() < pages) return std::nullopt;
+  // New frames are made before pooled ones are taken, so that a refusal undoes itself.
+  while (pooled_.size() < pages.count()) {
+    absl::StatusOr<FrameHandle> frame = driver_.CreateFrame(device_, kPageBytes);
+    if (!frame.ok()) {
+      // Another process or a library took the room that the cap promised: hold what we have, evict from now on.
+      ceiling_ = held_;
+      Log(LogLevel::kInfo, "the driver refused a frame at ", held_.bytes().count(), " bytes held: ",
+          frame.status().message());
+      return std::nullopt;
+    }
+    pooled_.push_back(*frame);
+    held_ += PageCount(1);
+    peak_held_ = std::max(peak_held_, held_);
+  }
+  std::vector<FrameHandle> taken(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
+  pooled_.resize(pooled_.size() - pages.count());
+  std::reverse(taken.begin(), taken.end());  // Take() hands out the oldest first: sequential frames stay sequential
+  return FrameReservation(this, std::move(taken));
+}
+
+PageCount FramePool::Available() const {
+  LockHolder lock(&mutex_);
+  return AvailableLocked();
+}
+
+void FramePool::Return(const std::vector<FrameHandle>& frames) {
+  LockHolder lock(&mutex_);
+  pooled_.insert(pooled_.end(), frames.rbegin(), frames.rend());
+  WEIR_DCHECK(PageCount(pooled_.size()) <= held_);
+}
+
+void FramePool::Trim() {
+  LockHolder lock(&mutex_);
+  for (FrameHandle frame : pooled_) {
+    absl::Status status = driver_.ReleaseFrame(frame);
+    if (!status.ok()) Log(LogLevel::kWarn, "a frame could not be released: ", status.message());
+    held_ -= PageCount(1);
+  }
+  pooled_.clear();
+  ceiling_ = cap_;
+}
+
+PageCount FramePool::held() const {
+  LockHolder lock(&mutex_);
+  return held_;
+}
+
+PageCount FramePool::peak_held() const {
+  LockHolder lock(&mutex_);
+  return peak_held_;
+}
+
+void FramePool::ResetPeak() {
+  LockHolder lock(&mutex_);
+  peak_held_ = held_;
+}
+
+PageCount FramePool::pooled() const {
+  LockHolder lock(&mutex_);
+  return PageCount(pooled_.size());
+}
+
+PageCount FramePool::ceiling() const {
+  LockHolder lock(&mutex_);
+  return ceiling_;
+}
+
+}  // namespace weir

@@ -1,0 +1,81 @@
+// Physical memory of one device under a hard cap: frames (driver handles of one page, 2 MiB), made once and kept.
+//
+// The cap counts every frame that exists, in use or pooled, so device bytes held by Weir never exceed it at any
+// instant. A frame is taken only through a FrameReservation, a move-only object that gives back in its destructor what
+// was not consumed. Any thread; own synchronisation; calls the driver with its own lock held only to make or release
+// frames (host-side calls, no waiting for the GPU).
+#ifndef WEIR_ALLOCATOR_FRAME_POOL_H_
+#define WEIR_ALLOCATOR_FRAME_POOL_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "allocator/base/lock_ranks.h"
+#include "allocator/base/units.h"
+#include "allocator/cuda/driver.h"
+
+namespace weir {
+
+class FramePool;
+
+// Frames that belong to the holder until consumed by Take().
+class FrameReservation {
+ public:
+  FrameReservation() = default;
+  FrameReservation(FrameReservation&& other) noexcept;
+  FrameReservation& operator=(FrameReservation&& other) noexcept;
+  ~FrameReservation();
+
+  PageCount size() const { return PageCount(frames_.size()); }
+  // Moves one frame out; the caller now has to Return it to the pool some day.
+  FrameHandle Take();
+  // Undoes Take() for frames that could not be used after all.
+  void PutBack(std::vector<FrameHandle> frames);
+
+ private:
+  friend class FramePool;
+  FrameReservation(FramePool* pool, std::vector<FrameHandle> frames) : pool_(pool), frames_(std::move(frames)) {}
+  void GiveBack();
+
+  FramePool* pool_ = nullptr;
+  std::vector<FrameHandle> frames_;
+};
+
+class FramePool {
+ public:
+  // `cap` is rounded down to whole pages; Bytes::Max() is no cap.
+  FramePool(Driver& driver, DeviceIndex device, Bytes cap);
+
+  // All `pages` or nothing: pooled frames first, then new ones below the cap. nullopt: make room first. A driver that
+  // is out of memory below the cap lowers the ceiling to what is held (see ceiling()) until frames are released.
+  std::optional<FrameReservation> TryReserve(PageCount pages);
+  // How many frames TryReserve could still give.
+  PageCount Available() const;
+  void Return(const std::vector<FrameHandle>& frames);
+  // Releases all pooled frames to the driver and forgets a lowered ceiling.
+  void Trim();
+
+  PageCount held() const;         // frames that exist
+  PageCount peak_held() const;    // most that ever existed since ResetPeak()
+  void ResetPeak();
+  PageCount pooled() const;       // of these, not in use
+  PageCount cap() const { return cap_; }
+  PageCount ceiling() const;      // cap, or less while the driver refuses
+
+ private:
+  PageCount AvailableLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
+  Driver& driver_;
+  const DeviceIndex device_;
+  const PageCount cap_;
+  mutable RankedMutex mutex_{LockRank::kFramePool};
+  std::vector<FrameHandle> pooled_ ABSL_GUARDED_BY(mutex_);
+  PageCount held_ ABSL_GUARDED_BY(mutex_);
+  PageCount peak_held_ ABSL_GUARDED_BY(mutex_);
+  PageCount ceiling_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir
+
+#endif  // WEIR_ALLOCATOR_FRAME_POOL_H_

@@ -1,0 +1,54 @@
+// What the op in flight on a thread keeps in VRAM (R1): everything it allocated or touched, until its outermost op
+// ends. One object per thread, used by that thread only; the pin counters themselves live in the extents.
+#ifndef WEIR_ALLOCATOR_OP_PINS_H_
+#define WEIR_ALLOCATOR_OP_PINS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "allocator/base/units.h"
+
+namespace weir {
+
+class DeviceAllocator;
+struct Extent;
+
+class OpPins {
+ public:
+  struct Pin {
+    DeviceAllocator* device;
+    Extent* extent;
+    Stream stream;  // where the op uses it
+  };
+
+  // The object of the calling thread.
+  static OpPins& OfThisThread();
+
+  void Enter(const char* name) { names_.push_back(name); }
+  // The innermost op ends; releases all pins when it was the outermost.
+  void Leave();
+  // Pins taken between the two are released at the end (list ops work chunk by chunk). Nests inside an op.
+  void BeginChunk() { chunks_.push_back(pins_.size()); }
+  void EndChunk();
+
+  bool InOp() const { return !names_.empty(); }
+  // Innermost op's name, or "an allocation outside any op".
+  const char* name() const;
+  // The extent's pin counter has been raised by the caller, under the device's mutex.
+  void Add(Pin pin) { pins_.push_back(pin); }
+  // Takes back what was added since the list had `size` entries.
+  void ReleaseFrom(size_t size);
+  size_t size() const { return pins_.size(); }
+  bool Holds(const DeviceAllocator* device) const;
+  // Bytes of the distinct extents of `device` that this thread pins.
+  Bytes BytesPinned(const DeviceAllocator* device) const;
+
+ private:
+  std::vector<const char*> names_;
+  std::vector<Pin> pins_;
+  std::vector<size_t> chunks_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_ALLOCATOR_OP_PINS_H_

@@ -1,0 +1,162 @@
+#include "allocator/page_heap.h"
+
+#include <algorithm>
+
+#include "allocator/base/check.h"
+
+namespace weir {
+
+PageHeap::PageHeap(PageCount size) {
+  FreeRun all;
+  all.count = size;
+  Insert(0, std::move(all));
+}
+
+bool PageHeap::Mergeable(const FreeRun& a, const FreeRun& b) {
+  return a.mapped == b.mapped && (!a.mapped || a.stream == b.stream);
+}
+
+PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
+  FreeRun run = std::move(at->second);
+  IndexOf(run).erase({run.count.count(), at->first});
+  if (run.mapped) {
+    by_age_.erase({run.freed, at->first});
+    mapped_free_ -= run.count;
+  }
+  runs_.erase(at);
+  return run;
+}
+
+void PageHeap::Insert(uint64_t first, FreeRun run) {
+  auto next = runs_.lower_bound(first);
+  WEIR_DCHECK(next == runs_.end() || next->first >= first + run.count.count());
+  if (next != runs_.end() && next->first == first + run.count.count() && Mergeable(next->second, run)) {
+    FreeRun right = Remove(next);
+    run.count += right.count;
+    run.uses.Add(right.uses);
+    run.freed = std::max(run.freed, right.freed);
+    next = runs_.lower_bound(first);
+  }
+  if (next != runs_.begin()) {
+    auto before = std::prev(next);
+    WEIR_DCHECK(before->first + before->second.count.count() <= first);
+    if (before->first + before->second.count.count() == first && Mergeable(before->second, run)) {
+      first = before->first;
+      FreeRun left = Remove(before);
+      run.count += left.count;
+      run.uses.Add(left.uses);
+      run.freed = std::max(run.freed, left.freed);
+    }
+  }
+  IndexOf(run).insert({run.count.count(), first});
+  if (run.mapped) {
+    by_age_.insert({run.freed, first});
+    mapped_free_ += run.count;
+  }
+  runs_.emplace(first, std::move(run));
+}
+
+std::pair<PageRun, PageHeap::FreeRun> PageHeap::Take(const BySize& index, PageCount count, bool* found) {
+  auto fit = index.lower_bound({count.count(), 0});
+  *found = fit != index.end();
+  if (!*found) return {};
+  auto at = runs_.find(fit->second);
+  uint64_t first = at->first;
+  FreeRun whole = Remove(at);
+  if (whole.count > count) {
+    FreeRun rest = whole;
+    rest.count = whole.count - count;
+    Insert(first + count.count(), std::move(rest));
+  }
+  whole.count = count;
+  return {PageRun{first, count}, std::move(whole)};
+}
+
+std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, Stream stream) {
+  auto index = mapped_.find(stream);
+  if (index == mapped_.end()) return std::nullopt;
+  bool found = false;
+  auto [run, free_run] = Take(index->second, count, &found);
+  if (!found) return std::nullopt;
+  return MappedRun{run, stream, std::move(free_run.uses)};
+}
+
+std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
+  bool found = false;
+  auto [run, free_run] = Take(unmapped_, count, &found);
+  if (!found) return std::nullopt;
+  return run;
+}
+
+std::vector<PageHeap::MappedRun> PageHeap::TakeForHarvest(PageCount count) {
+  std::vector<MappedRun> taken;
+  PageCount sum;
+  while (sum < count && !by_age_.empty()) {
+    auto at = runs_.find(by_age_.begin()->second);
+    uint64_t first = at->first;
+    FreeRun run = Remove(at);
+    PageCount wanted = std::min(run.count, count - sum);
+    if (run.count > wanted) {  // the end is taken: the front keeps its address order for best fit
+      FreeRun rest = run;
+      rest.count = run.count - wanted;
+      PageCount kept = rest.count;
+      Insert(first, std::move(rest));
+      first += kept.count();
+    }
+    sum += wanted;
+    taken.push_back(MappedRun{PageRun{first, wanted}, run.stream, std::move(run.uses)});
+  }
+  return taken;
+}
+
+void PageHeap::PutMapped(MappedRun run) {
+  FreeRun free_run;
+  free_run.count = run.run.count;
+  free_run.mapped = true;
+  free_run.stream = run.stream;
+  free_run.uses = std::move(run.uses);
+  free_run.freed = ++clock_;
+  Insert(run.run.first, std::move(free_run));
+}
+
+void PageHeap::PutUnmapped(PageRun run) {
+  FreeRun free_run;
+  free_run.count = run.count;
+  Insert(run.first, std::move(free_run));
+}
+
+PageCount PageHeap::longest_mapped() const {
+  uint64_t longest = 0;
+  for (const auto& [stream, index] : mapped_) {
+    if (!index.empty()) longest = std::max(longest, index.rbegin()->first);
+  }
+  return PageCount(longest);
+}
+
+bool PageHeap::IsValid() const {
+  size_t unmapped = 0, mapped = 0;
+  PageCount mapped_pages;
+  const FreeRun* before = nullptr;
+  uint64_t end = 0;
+  for (const auto& [first, run] : runs_) {
+    if (run.count.count() == 0 || (before != nullptr && first < end)) return false;
+    if (before != nullptr && first == end && Mergeable(*before, run)) return false;
+    if (run.mapped) {
+      auto index = mapped_.find(run.stream);
+      if (index == mapped_.end() || !index->second.contains({run.count.count(), first})) return false;
+      if (!by_age_.contains({run.freed, first})) return false;
+      ++mapped;
+      mapped_pages += run.count;
+    } else {
+      if (!unmapped_.contains({run.count.count(), first})) return false;
+      ++unmapped;
+    }
+    before = &run;
+    end = first + run.count.count();
+  }
+  size_t indexed = 0;
+  for (const auto& [stream, index] : mapped_) indexed += index.size();
+  return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() && mapped_pages == mapped_free_;
+}
+
+}  // namespace weir

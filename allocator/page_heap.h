@@ -1,0 +1,87 @@
+// Free address ranges of a device's reservation, in 2 MiB pages: which are free, and of these which still have their
+// frames mapped (a freed extent keeps its frames so that the next block of its size costs no driver call).
+//
+// Pure bookkeeping, no driver call. Not synchronised: guarded by the device's mutex.
+//  - A mapped free run belongs to one stream: that stream may reuse it at once (stream order); anybody else only after
+//    its `uses` have passed and its pages were unmapped (harvested).
+//  - Neighbouring runs of the same kind (both unmapped, or both mapped and of one stream) are merged.
+//  - Taking is best fit; the rest of a larger run stays free.
+#ifndef WEIR_ALLOCATOR_PAGE_HEAP_H_
+#define WEIR_ALLOCATOR_PAGE_HEAP_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "allocator/base/units.h"
+#include "allocator/stream_uses.h"
+
+namespace weir {
+
+// Pages [first, first + count) of the reservation.
+struct PageRun {
+  uint64_t first = 0;
+  PageCount count;
+  uint64_t end() const { return first + count.count(); }
+  friend bool operator==(PageRun, PageRun) = default;
+};
+
+class PageHeap {
+ public:
+  // A mapped free run together with what has to pass before it may be unmapped.
+  struct MappedRun {
+    PageRun run;
+    Stream stream;
+    StreamUses uses;
+  };
+
+  // Pages [0, size) are free and unmapped.
+  explicit PageHeap(PageCount size);
+
+  // The smallest mapped run of `stream` with at least `count` pages, cut to it; `uses` of the run go with it.
+  std::optional<MappedRun> TakeMapped(PageCount count, Stream stream);
+  // The smallest unmapped run with at least `count` pages, lowest address first, cut to it. nullopt: out of addresses.
+  std::optional<PageRun> TakeUnmapped(PageCount count);
+  // Mapped runs, least recently freed first, that add up to at least `count` pages (the last one is cut), or all.
+  std::vector<MappedRun> TakeForHarvest(PageCount count);
+
+  void PutMapped(MappedRun run);
+  void PutUnmapped(PageRun run);
+
+  PageCount mapped_free() const { return mapped_free_; }
+  // Longest mapped free run of any stream.
+  PageCount longest_mapped() const;
+  // Runs do not overlap, neighbours are merged, the indexes agree with the map and the counters with both.
+  bool IsValid() const;
+
+ private:
+  struct FreeRun {
+    PageCount count;
+    bool mapped = false;
+    Stream stream;       // of a mapped run
+    StreamUses uses;     // of a mapped run
+    uint64_t freed = 0;  // order of freeing, for harvest
+  };
+  using Runs = std::map<uint64_t, FreeRun>;  // by first page
+  using BySize = std::set<std::pair<uint64_t, uint64_t>>;  // (pages, first page)
+
+  BySize& IndexOf(const FreeRun& run) { return run.mapped ? mapped_[run.stream] : unmapped_; }
+  void Insert(uint64_t first, FreeRun run);
+  FreeRun Remove(Runs::iterator at);
+  static bool Mergeable(const FreeRun& a, const FreeRun& b);
+  std::pair<PageRun, FreeRun> Take(const BySize& index, PageCount count, bool* found);
+
+  Runs runs_;
+  BySize unmapped_;
+  std::map<Stream, BySize> mapped_;
+  std::set<std::pair<uint64_t, uint64_t>> by_age_;  // (freed, first page), mapped runs only
+  PageCount mapped_free_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_ALLOCATOR_PAGE_HEAP_H_
