@@ -67,7 +67,7 @@ std::optional<FrameReservation> FramePool::TryReserve(PageCount pages) {
     peak_held_ = std::max(peak_held_, held_);
   }
   std::vector<FrameHandle> taken(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
-  pooled_.resize(pooled_.size() - pages.count());
+  pooled_.erase(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
   std::reverse(taken.begin(), taken.end());  // Take() hands out the oldest first: sequential frames stay sequential
   return FrameReservation(this, std::move(taken));
 }
