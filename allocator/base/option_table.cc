@@ -137,7 +137,10 @@ absl::Status ReadGpu(absl::string_view text, Options* options) {
   }
   const bool bare = parts.first.size() == text.size();
   const absl::string_view profile = bare ? kProfiles[0] : parts.second;
-  if (!Contains(kProfiles, profile)) return NotAChoice(profile, kProfiles);
+  if (!Contains(kProfiles, profile)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" names no profile; there are ", absl::StrJoin(kProfiles, ", ")));
+  }
   options->gpu = {.emulated = true, .profile = std::string(profile)};
   return absl::OkStatus();
 }

@@ -67,7 +67,8 @@ class CommandLine {
       run_->add_option_function<std::string>(
               row.flag, [this, name = row.name](const std::string& value) { request_.flags[name] = value; },
               text)
-          ->type_name("");
+          ->type_name("")
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
     request_.output.AddTo(run_);
   }

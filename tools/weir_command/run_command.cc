@@ -109,6 +109,8 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
 RunArguments SplitRunArguments(const std::vector<std::string>& arguments) {
   size_t i = 0;
   while (i < arguments.size() && absl::StartsWith(arguments[i], "-") && arguments[i] != "--") {
+    if (absl::EndsWith(arguments[i], "="))
+      throw Failure(kExitUsage, absl::StrCat(arguments[i], " needs a value"));
     if (!TakesValue(arguments[i++])) continue;
     if (i == arguments.size()) throw Failure(kExitUsage, absl::StrCat(arguments.back(), " needs a value"));
     ++i;

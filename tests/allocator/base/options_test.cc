@@ -112,7 +112,7 @@ TEST(ParseOptions, BadChoice_ListsTheChoices) {
   EXPECT_THAT(ErrorOf({{"WEIR_STRICT", "yes"}}), HasSubstr("\"yes\""));
   EXPECT_THAT(ErrorOf({{"WEIR_GPU", "fake"}}), HasSubstr("emulated"));
   EXPECT_THAT(ErrorOf({{"WEIR_GPU", "emulated:"}}), HasSubstr("h200"));
-  EXPECT_THAT(ErrorOf({{"WEIR_GPU", "emulated:v100"}}), HasSubstr("\"v100\""));
+  EXPECT_THAT(ErrorOf({{"WEIR_GPU", "emulated:v100"}}), HasSubstr("\"emulated:v100\""));
   EXPECT_THAT(ErrorOf({{"WEIR_KERNELS", "gpu"}}), HasSubstr("none"));
   EXPECT_THAT(ErrorOf({{"WEIR_RAM", "50%"}}), HasSubstr("WEIR_RAM"));
   EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_VRAM", "big"}}), HasSubstr("WEIR_EMULATED_VRAM"));
