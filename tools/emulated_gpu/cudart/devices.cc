@@ -1,0 +1,137 @@
+// Devices, properties, peers. One device.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "tools/emulated_gpu/cudart/cudart.h"
+#include "tools/emulated_gpu/device/attributes.h"
+#include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/torch_library.h"
+
+using namespace weir::emulated;
+
+namespace {
+
+int Attribute(CUdevice_attribute attribute) {
+  int value = 0;
+  DeviceAttribute(&value, attribute);
+  return value;
+}
+
+void FillLimits(cudaDeviceProp& p) {
+  p.sharedMemPerBlock = Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  p.sharedMemPerBlockOptin = Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  p.sharedMemPerMultiprocessor = Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  p.reservedSharedMemPerBlock = Attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  p.regsPerBlock = Attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+  p.regsPerMultiprocessor = Attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  p.warpSize = Attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+  p.maxThreadsPerBlock = Attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  p.maxThreadsPerMultiProcessor = Attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  p.maxBlocksPerMultiProcessor = Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  p.maxThreadsDim[0] = Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+  p.maxThreadsDim[1] = Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+  p.maxThreadsDim[2] = Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+  p.maxGridSize[0] = Attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+  p.maxGridSize[1] = Attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+  p.maxGridSize[2] = Attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+}
+
+void FillAbilities(cudaDeviceProp& p) {
+  p.memPitch = Attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+  p.totalConstMem = Attribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+  p.textureAlignment = Attribute(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+  p.texturePitchAlignment = Attribute(CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
+  p.surfaceAlignment = Attribute(CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT);
+  p.multiProcessorCount = Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  p.l2CacheSize = Attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  p.memoryBusWidth = Attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  p.asyncEngineCount = Attribute(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
+  p.clusterLaunch = Attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH);
+  p.canMapHostMemory = p.concurrentKernels = p.unifiedAddressing = p.streamPrioritiesSupported = 1;
+  p.globalL1CacheSupported = p.localL1CacheSupported = p.computePreemptionSupported = 1;
+  p.canUseHostPointerForRegisteredMem = p.cooperativeLaunch = p.hostRegisterSupported = 1;
+  p.hostNumaId = -1;
+}
+
+}  // namespace
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (count == nullptr) return Last(cudaErrorInvalidValue);
+  *count = 0;
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
+  LoadTorchLibrary();
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  if (device == nullptr) return Last(cudaErrorInvalidValue);
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (device != 0) return Last(cudaErrorInvalidDevice);
+  WEIR_CUDART_NEEDS_CONTEXT();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  WEIR_CUDART_NEEDS_CONTEXT();
+  return Last(SynchronizeDevice());
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
+  if (properties == nullptr) return Last(cudaErrorInvalidValue);
+  if (device != 0) return Last(cudaErrorInvalidDevice);
+  std::memset(properties, 0, sizeof *properties);
+  const Profile& profile = *Settings().profile;
+  std::snprintf(properties->name, sizeof properties->name, "%s (emulated by Weir)", profile.device_name);
+  DeviceUuid(properties->uuid.bytes);
+  properties->totalGlobalMem = Settings().vram_bytes;
+  properties->major = profile.major;
+  properties->minor = profile.minor;
+  FillLimits(*properties);
+  FillAbilities(*properties);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
+  if (value == nullptr) return Last(cudaErrorInvalidValue);
+  if (device != 0) return Last(cudaErrorInvalidDevice);
+  return Last(DeviceAttribute(value, static_cast<CUdevice_attribute>(attribute)));
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  WEIR_CUDART_NEEDS_CONTEXT();
+  if (least != nullptr) *least = kLeastPriority;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (text == nullptr || length < 13) return Last(cudaErrorInvalidValue);
+  if (device != 0) return Last(cudaErrorInvalidDevice);
+  std::snprintf(text, length, "0000:00:00.0");
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (can == nullptr) return Last(cudaErrorInvalidValue);
+  if (device != 0 || peer != 0) return Last(cudaErrorInvalidDevice);
+  *can = 0;  // documented: a device has no peer access to itself
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return Last(cudaErrorInvalidDevice); }

@@ -1,0 +1,98 @@
+#include "tools/emulated_gpu/device/copies.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/lifecycle.h"
+#include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
+
+namespace weir::emulated {
+namespace {
+
+size_t Span(size_t pitch, const Rows& rows) {
+  return rows.height == 0 || rows.width == 0 ? 0 : pitch * (rows.height - 1) + rows.width;
+}
+
+bool DirectionFits(Direction direction, bool to_device, bool from_device) {
+  switch (direction) {
+    case Direction::kHostToHost:
+      return !to_device && !from_device;
+    case Direction::kHostToDevice:
+      return to_device;  // the source may be any address, as with unified addressing
+    case Direction::kDeviceToHost:
+      return from_device;
+    default:
+      return true;
+  }
+}
+
+Status CheckEnd(const void* address, size_t bytes, const char* what) {
+  const Status status = CheckTouch(reinterpret_cast<uintptr_t>(address), bytes, what);
+  if (status != CUDA_SUCCESS) SetSticky(status);
+  return status;
+}
+
+void Count(size_t bytes) {
+  Counted().copies.fetch_add(1, std::memory_order_relaxed);
+  Counted().copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+bool Moves(size_t bytes) { return Settings().kernels == Kernels::kCpu || bytes <= kMovedBytes; }
+
+void FillRow(char* to, unsigned value, size_t element, size_t width) {
+  if (element == 1) {
+    std::memset(to, static_cast<int>(value), width);
+    return;
+  }
+  for (size_t at = 0; at + element <= width; at += element) std::memcpy(to + at, &value, element);
+}
+
+}  // namespace
+
+Status Copy(void* to, const void* from, const Rows& rows, Direction direction, CUstream handle) {
+  const Stream* stream = FindStream(handle, "copy");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const size_t to_span = Span(rows.to_pitch, rows), from_span = Span(rows.from_pitch, rows);
+  if (to_span == 0) return CUDA_SUCCESS;
+  const bool to_device = InDeviceWindow(reinterpret_cast<uintptr_t>(to));
+  const bool from_device = InDeviceWindow(reinterpret_cast<uintptr_t>(from));
+  if (to == nullptr || from == nullptr || !DirectionFits(direction, to_device, from_device)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Status status = CheckEnd(to, to_span, "a copy's destination");
+  if (status == CUDA_SUCCESS) status = CheckEnd(from, from_span, "a copy's source");
+  if (status != CUDA_SUCCESS) return status;
+  const size_t bytes = rows.width * rows.height;
+  Count(bytes);
+  WaitForHostWork(*stream);
+  if (!Moves(bytes)) return CUDA_SUCCESS;
+  for (size_t row = 0; row < rows.height; ++row) {
+    std::memmove(static_cast<char*>(to) + row * rows.to_pitch, static_cast<const char*>(from) + row * rows.from_pitch,
+                 rows.width);
+  }
+  return CUDA_SUCCESS;
+}
+
+Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream handle) {
+  const Stream* stream = FindStream(handle, "memset");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const size_t span = Span(rows.to_pitch, rows);
+  if (span == 0) return CUDA_SUCCESS;
+  if (to == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Status status = CheckEnd(to, span, "a memset");
+  if (status != CUDA_SUCCESS) return status;
+  const size_t bytes = rows.width * rows.height;
+  Count(bytes);
+  WaitForHostWork(*stream);
+  if (!Moves(bytes)) return CUDA_SUCCESS;
+  for (size_t row = 0; row < rows.height; ++row) {
+    FillRow(static_cast<char*>(to) + row * rows.to_pitch, value, element, rows.width);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace weir::emulated

@@ -1,0 +1,76 @@
+#include "tools/emulated_gpu/device/launches.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
+
+namespace weir::emulated {
+namespace {
+
+// Limits of every compute capability since 3.0; CUDA C++ programming guide, "Technical specifications".
+bool Launchable(const Shape& shape) {
+  const unsigned grid_most[3] = {0x7fffffff, 65535, 65535};
+  const unsigned block_most[3] = {1024, 1024, 64};
+  for (int i = 0; i < 3; ++i) {
+    if (shape.grid[i] == 0 || shape.grid[i] > grid_most[i]) return false;
+    if (shape.block[i] == 0 || shape.block[i] > block_most[i]) return false;
+  }
+  const size_t threads = size_t{shape.block[0]} * shape.block[1] * shape.block[2];
+  return threads <= 1024 && shape.shared_bytes <= Settings().profile->shared_per_block_optin;
+}
+
+}  // namespace
+
+Status Launch(const Shape& shape, CUstream handle, std::string (*name)(const void*), const void* function) {
+  const Stream* stream = FindStream(handle, "kernel launch");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!Launchable(shape)) return CUDA_ERROR_INVALID_VALUE;
+  if (Settings().kernels == Kernels::kCpu) {
+    Report("kernel launch with kernels cpu, it computes nothing: %s", name(function).c_str());
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  WaitForHostWork(*stream);
+  return CUDA_SUCCESS;
+}
+
+int BlocksPerMultiprocessor(int block_size, size_t shared) {
+  const Profile& profile = *Settings().profile;
+  int blocks = std::min(profile.blocks_per_multiprocessor, profile.threads_per_multiprocessor / block_size);
+  if (shared > 0) blocks = std::min(blocks, static_cast<int>(profile.shared_per_multiprocessor / shared));
+  return blocks;
+}
+
+Status LaunchLibraryCall(const char* name) {
+  if (Settings().kernels == Kernels::kCpu) {
+    Report("%s with kernels cpu, it computes nothing", name);
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+std::string RegisteredKernelName(const void* host) {
+  using Registered = const char* (*)(const void*, size_t*);
+  static const auto registered = reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
+  const char* mangled = registered == nullptr ? nullptr : registered(host, nullptr);
+  if (mangled == nullptr) {
+    char text[64];
+    std::snprintf(text, sizeof text, "unregistered kernel %p", host);
+    return text;
+  }
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  const std::string name = status == 0 ? demangled : mangled;
+  std::free(demangled);
+  return name;
+}
+
+}  // namespace weir::emulated

@@ -1,0 +1,110 @@
+#include "tools/emulated_gpu/device/lifecycle.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "tools/emulated_gpu/device/faults.h"
+#include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+
+namespace weir::emulated {
+namespace {
+
+std::once_flag start_once;
+std::atomic<bool> started{false};
+std::atomic<Status> start_status{CUDA_ERROR_NOT_INITIALIZED};
+std::atomic<Status> sticky{CUDA_SUCCESS};
+std::atomic<int> primary_references{0};
+std::atomic<bool> primary_active{false};
+pid_t owner = 0;
+thread_local CUcontext current_context = nullptr;
+char primary_context[64];  // its address is the handle
+
+void PrintExitLine() {
+  if (getpid() != owner) return;
+  const Options& options = Settings();
+  const Counters& counters = Counted();
+  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu copies=%lu reports=%lu", options.profile->name,
+       options.vram_bytes, PeakDeviceBytes(), options.kernels == Kernels::kCpu ? "cpu" : "none",
+       counters.launches.load(), counters.copies.load(), counters.reports.load());
+}
+
+// A child that forked after the first use has no device, as with the real driver.
+void AfterForkInChild() { sticky = CUDA_ERROR_NOT_INITIALIZED; }
+
+void StartOnce() {
+  const Options& options = Settings();
+  if (!options.mistake.empty()) {
+    Note("%s", options.mistake.c_str());
+    start_status = CUDA_ERROR_NO_DEVICE;
+    return;
+  }
+  if (!options.visible) {
+    start_status = CUDA_ERROR_NO_DEVICE;
+    return;
+  }
+  owner = getpid();
+  std::fprintf(stderr, "weir: emulated GPU %s (%zu MiB), kernels %s: no real device is used\n", options.profile->name,
+               options.vram_bytes >> 20, options.kernels == Kernels::kCpu ? "cpu" : "none");
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  std::atexit(PrintExitLine);
+  InstallFaultHandler();
+  start_status = CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Status Start() {
+  std::call_once(start_once, StartOnce);
+  started.store(start_status == CUDA_SUCCESS, std::memory_order_release);
+  if (sticky != CUDA_SUCCESS) return sticky;
+  return start_status;
+}
+
+Status Ready() {
+  if (!started.load(std::memory_order_acquire)) return CUDA_ERROR_NOT_INITIALIZED;
+  return sticky.load(std::memory_order_relaxed);
+}
+
+void SetSticky(Status error) { sticky = error; }
+
+CUcontext PrimaryContext() { return reinterpret_cast<CUcontext>(primary_context); }
+bool PrimaryActive() { return primary_active; }
+
+void RetainPrimary() {
+  ++primary_references;
+  primary_active = true;
+}
+
+void ReleasePrimary() {
+  if (primary_references > 0 && --primary_references == 0) primary_active = false;
+}
+
+void ResetPrimary() { primary_active = false; }
+
+CUcontext Current() { return current_context; }
+void SetCurrent(CUcontext context) { current_context = context; }
+
+Status UsePrimary() {
+  const Status status = started.load(std::memory_order_acquire) ? Ready() : Start();
+  if (status != CUDA_SUCCESS) return status;
+  if (current_context == nullptr) {
+    primary_active = true;
+    current_context = PrimaryContext();
+  }
+  return CUDA_SUCCESS;
+}
+
+Status NeedContext() {
+  const Status status = Ready();
+  if (status != CUDA_SUCCESS) return status;
+  return current_context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
+}  // namespace weir::emulated

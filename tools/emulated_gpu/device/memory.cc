@@ -1,0 +1,207 @@
+#include "tools/emulated_gpu/device/memory.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/vmm.h"
+
+namespace weir::emulated {
+namespace {
+
+struct HostRange {
+  size_t size;
+  bool registered;
+};
+
+std::atomic<size_t> used_bytes{0}, peak_bytes{0};
+std::mutex mutex;
+auto& allocations = *new std::map<uintptr_t, size_t>;     // guarded by mutex: cudaMalloc ranges
+auto& host_ranges = *new std::map<uintptr_t, HostRange>;  // guarded by mutex
+auto& variables = *new std::map<const void*, std::pair<uintptr_t, size_t>>;  // guarded by mutex
+
+constexpr size_t kPage = 4096;
+size_t AlignUp(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
+
+// Real memory over the range. Untouched pages cost nothing.
+bool MakeUsable(uintptr_t address, size_t size) {
+  return mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+uintptr_t NewUsableRange(size_t size) {
+  const uintptr_t address = TakeAddresses(AlignUp(size, kGranularity), kGranularity, 0);
+  if (address == 0) return 0;
+  if (MakeUsable(address, AlignUp(size, kPage))) return address;
+  ReturnAddresses(address, AlignUp(size, kGranularity));
+  return 0;
+}
+
+template <typename Map>
+typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
+  auto range = ranges.upper_bound(address);
+  return range == ranges.begin() ? ranges.end() : std::prev(range);
+}
+
+}  // namespace
+
+bool TakeDeviceBytes(size_t bytes) {
+  size_t used = used_bytes.load();
+  do {
+    if (bytes > Settings().vram_bytes || used > Settings().vram_bytes - bytes) return false;
+  } while (!used_bytes.compare_exchange_weak(used, used + bytes));
+  size_t peak = peak_bytes.load();
+  while (peak < used + bytes && !peak_bytes.compare_exchange_weak(peak, used + bytes)) {
+  }
+  return true;
+}
+
+void ReturnDeviceBytes(size_t bytes) { used_bytes -= bytes; }
+size_t UsedDeviceBytes() { return used_bytes; }
+size_t PeakDeviceBytes() { return peak_bytes; }
+
+Status AllocateDevice(uintptr_t* address, size_t size) {
+  *address = 0;
+  if (size == 0) return CUDA_SUCCESS;
+  const size_t held = AlignUp(size, 512);  // cudaMalloc's alignment; CUDA C++ programming guide
+  if (!TakeDeviceBytes(held)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uintptr_t found = NewUsableRange(size);
+  if (found == 0) {
+    ReturnDeviceBytes(held);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (Settings().poison) std::memset(reinterpret_cast<void*>(found), 0xCB, size);
+  std::lock_guard<std::mutex> lock(mutex);
+  allocations[found] = size;
+  *address = found;
+  return CUDA_SUCCESS;
+}
+
+Status FreeDevice(uintptr_t address) {
+  if (address == 0) return CUDA_SUCCESS;
+  size_t size = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto allocation = allocations.find(address);
+    if (allocation != allocations.end()) {
+      size = allocation->second;
+      allocations.erase(allocation);
+    }
+  }
+  if (size == 0) {
+    Report("free of device pointer 0x%lx, which is not allocated (freed twice, or never made)", address);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  ReturnAddresses(address, AlignUp(size, kGranularity));
+  ReturnDeviceBytes(AlignUp(size, 512));
+  return CUDA_SUCCESS;
+}
+
+Status AllocatePinned(void** address, size_t size) {
+  *address = nullptr;
+  if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* found = mmap(nullptr, AlignUp(size, kPage), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::lock_guard<std::mutex> lock(mutex);
+  host_ranges[reinterpret_cast<uintptr_t>(found)] = {size, false};
+  *address = found;
+  return CUDA_SUCCESS;
+}
+
+Status FreePinned(void* address) {
+  if (address == nullptr) return CUDA_SUCCESS;
+  size_t size = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto range = host_ranges.find(reinterpret_cast<uintptr_t>(address));
+    if (range != host_ranges.end() && !range->second.registered) {
+      size = range->second.size;
+      host_ranges.erase(range);
+    }
+  }
+  if (size == 0) {
+    Report("free of pinned host pointer %p, which is not allocated (freed twice, or never made)", address);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  munmap(address, AlignUp(size, kPage));
+  return CUDA_SUCCESS;
+}
+
+Status RegisterHost(void* address, size_t size) {
+  if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto overlapping = Containing(host_ranges, begin + size - 1);
+  if (overlapping != host_ranges.end() && overlapping->first + overlapping->second.size > begin) {
+    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  }
+  host_ranges[begin] = {size, true};
+  return CUDA_SUCCESS;
+}
+
+Status UnregisterHost(void* address) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto range = host_ranges.find(reinterpret_cast<uintptr_t>(address));
+  if (range == host_ranges.end() || !range->second.registered) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  host_ranges.erase(range);
+  return CUDA_SUCCESS;
+}
+
+Placement Locate(uintptr_t address) {
+  if (InDeviceWindow(address)) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      const auto range = Containing(allocations, address);
+      if (range != allocations.end() && address < range->first + range->second) {
+        return {Where::kDevice, range->first, range->second};
+      }
+    }
+    Placement mapping;
+    if (LocateMapping(address, &mapping.begin, &mapping.size)) mapping.where = Where::kDevice;
+    return mapping;
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto range = Containing(host_ranges, address);
+  if (range == host_ranges.end() || address >= range->first + range->second.size) return {};
+  return {range->second.registered ? Where::kRegistered : Where::kPinned, range->first, range->second.size};
+}
+
+uintptr_t VariableAddress(const void* host, size_t* size) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto known = variables.find(host);
+  if (known == variables.end()) {
+    using Registered = const char* (*)(const void*, size_t*);
+    static const auto registered = reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
+    size_t bytes = 0;
+    if (registered == nullptr || registered(host, &bytes) == nullptr || bytes == 0) return 0;
+    const uintptr_t address = NewUsableRange(bytes);
+    if (address == 0) return 0;
+    allocations[address] = bytes;
+    known = variables.emplace(host, std::make_pair(address, bytes)).first;
+  }
+  *size = known->second.second;
+  return known->second.first;
+}
+
+Status CheckTouch(uintptr_t address, size_t size, const char* what) {
+  if (size == 0 || !InDeviceWindow(address)) return CUDA_SUCCESS;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    const auto range = Containing(allocations, address);
+    if (range != allocations.end() && address + size <= range->first + range->second) return CUDA_SUCCESS;
+  }
+  uintptr_t hole = 0;
+  if (IsAccessible(address, size, &hole)) return CUDA_SUCCESS;
+  Report("%s touches device memory that is not mapped: 0x%lx + %zu, first hole at 0x%lx", what, address, size, hole);
+  return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+}  // namespace weir::emulated

@@ -1,0 +1,48 @@
+// Device allocations (cudaMalloc, cuMemAlloc), pinned and registered host memory, and the count of physical device
+// bytes that all kinds of device memory share. Any thread. Bytes; sizes are what the caller asked for.
+#ifndef WEIR_EMULATED_GPU_DEVICE_MEMORY_H_
+#define WEIR_EMULATED_GPU_DEVICE_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tools/emulated_gpu/device/status.h"
+
+namespace weir::emulated {
+
+// Physical bytes: taken only if the total stays within the device's VRAM.
+bool TakeDeviceBytes(size_t bytes);
+void ReturnDeviceBytes(size_t bytes);
+size_t UsedDeviceBytes();
+size_t PeakDeviceBytes();
+
+// OUT_OF_MEMORY beyond the device's VRAM; size 0 gives address 0.
+Status AllocateDevice(uintptr_t* address, size_t size);
+// Unknown and twice freed addresses are reported and give INVALID_VALUE. Address 0 is fine.
+Status FreeDevice(uintptr_t address);
+
+// Pinned host memory; costs nothing until it is touched. INVALID_VALUE for a size of 0.
+Status AllocatePinned(void** address, size_t size);
+Status FreePinned(void* address);
+Status RegisterHost(void* address, size_t size);
+Status UnregisterHost(void* address);
+
+enum class Where { kPageable, kPinned, kRegistered, kDevice };
+struct Placement {
+  Where where = Where::kPageable;
+  uintptr_t begin = 0;  // of the allocation or mapping
+  size_t size = 0;
+};
+// Where one address lies. Device addresses that are not mapped count as pageable: cudaMemoryTypeUnregistered.
+Placement Locate(uintptr_t address);
+
+// Memory of a __device__ variable, made at the first question; outside the VRAM count (it is part of the context).
+uintptr_t VariableAddress(const void* host, size_t* size);
+
+// CUDA_SUCCESS when [address, address + size) is device memory that kernels may touch; otherwise a report that names
+// `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
+Status CheckTouch(uintptr_t address, size_t size, const char* what);
+
+}  // namespace weir::emulated
+
+#endif

@@ -1,0 +1,60 @@
+#include "tools/emulated_gpu/device/reports.h"
+
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace weir::emulated {
+namespace {
+
+thread_local const char* current_op = "";
+
+void Line(const char* head, const char* format, va_list arguments) {
+  char text[1024];
+  int length = std::snprintf(text, sizeof text, "%s", head);
+  length += std::vsnprintf(text + length, sizeof text - length - 2, format, arguments);
+  if (length > static_cast<int>(sizeof text) - 2) length = sizeof text - 2;
+  text[length++] = '\n';
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, length);  // one write: lines never mix
+}
+
+}  // namespace
+
+Counters& Counted() {
+  static Counters counters;
+  return counters;
+}
+
+void Report(const char* format, ...) {
+  Counted().reports.fetch_add(1, std::memory_order_relaxed);
+  va_list arguments;
+  va_start(arguments, format);
+  Line("weir: emulated GPU: report: ", format, arguments);
+  va_end(arguments);
+}
+
+void Note(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  Line("weir: emulated GPU: ", format, arguments);
+  va_end(arguments);
+}
+
+void NoteNotSupported(const char* name) {
+  static std::mutex mutex;
+  static auto* told = new std::set<std::string>;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!told->insert(name).second) return;
+  }
+  Note("%s is not emulated: NOT_SUPPORTED", name);
+}
+
+const char* CurrentOp() { return current_op; }
+void SetCurrentOp(const char* name) { current_op = name; }
+
+}  // namespace weir::emulated

@@ -1,0 +1,267 @@
+#include "tools/emulated_gpu/device/vmm.h"
+
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/frames.h"
+#include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+
+namespace weir::emulated {
+namespace {
+
+struct Frame {
+  long offset;     // in the memfd
+  size_t size;
+  int handles;     // references that the program holds
+  int mappings;
+};
+struct Mapping {
+  size_t size;
+  FrameHandle handle;
+  Access access;
+};
+
+std::mutex mutex;  // guards everything below
+auto& physical = *new PhysicalMemory;
+auto& reservations = *new std::map<uintptr_t, size_t>;
+auto& frames = *new std::unordered_map<FrameHandle, Frame>;
+auto& mappings = *new std::map<uintptr_t, Mapping>;
+FrameHandle last_handle = 0x1000;  // handles are never used twice
+
+using MappingPosition = std::map<uintptr_t, Mapping>::iterator;
+
+Status Misuse(Status status, const char* call, uintptr_t address, size_t size, const char* why) {
+  Report("%s(0x%lx, %zu): %s", call, address, size, why);
+  return status;
+}
+
+bool InsideOneReservation(uintptr_t address, size_t size) {
+  auto reservation = reservations.upper_bound(address);
+  if (reservation == reservations.begin()) return false;
+  --reservation;
+  return address + size <= reservation->first + reservation->second;
+}
+
+bool AnyMappingIn(uintptr_t address, size_t size) {
+  auto mapping = mappings.lower_bound(address + size);
+  if (mapping == mappings.begin()) return false;
+  --mapping;
+  return mapping->first + mapping->second.size > address;
+}
+
+// True when whole mappings cover the range without a hole; then [first, last) are they.
+bool Tiles(uintptr_t address, size_t size, MappingPosition* first, MappingPosition* last) {
+  *first = *last = mappings.find(address);
+  uintptr_t at = address;
+  while (at < address + size) {
+    if (*last == mappings.end() || (*last)->first != at) return false;
+    at += (*last)->second.size;
+    ++*last;
+  }
+  return size > 0 && at == address + size;
+}
+
+void DropIfUnused(std::unordered_map<FrameHandle, Frame>::iterator frame) {
+  if (frame->second.handles > 0 || frame->second.mappings > 0) return;
+  physical.Return(frame->second.offset, frame->second.size);
+  ReturnDeviceBytes(frame->second.size);
+  frames.erase(frame);
+}
+
+bool Multiple(size_t value) { return value != 0 && value % kGranularity == 0; }
+
+}  // namespace
+
+Status ReserveAddresses(uintptr_t* address, size_t size, size_t alignment, uintptr_t hint) {
+  if (!Multiple(size) || (alignment & (alignment - 1)) != 0) {
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemAddressReserve", 0, size, "size or alignment is not a multiple");
+  }
+  const uintptr_t found = TakeAddresses(size, alignment, hint);
+  if (found == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::lock_guard<std::mutex> lock(mutex);
+  reservations[found] = size;
+  *address = found;
+  return CUDA_SUCCESS;
+}
+
+Status FreeReservation(uintptr_t address, size_t size) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto reservation = reservations.find(address);
+    if (reservation == reservations.end() || reservation->second != size) {
+      return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemAddressFree", address, size, "not a reservation");
+    }
+    if (AnyMappingIn(address, size)) {
+      return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemAddressFree", address, size, "still has mappings");
+    }
+    reservations.erase(reservation);
+  }
+  ReturnAddresses(address, size);
+  return CUDA_SUCCESS;
+}
+
+Status CreateFrame(FrameHandle* handle, size_t size) {
+  if (!Multiple(size)) {
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemCreate", 0, size, "size is not a multiple of the granularity");
+  }
+  if (!TakeDeviceBytes(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::lock_guard<std::mutex> lock(mutex);
+  const long offset = physical.Take(size, Settings().poison);
+  if (offset < 0) {
+    ReturnDeviceBytes(size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *handle = ++last_handle;
+  frames[*handle] = {offset, size, 1, 0};
+  return CUDA_SUCCESS;
+}
+
+Status RetainFrame(uintptr_t mapped_address, FrameHandle* handle) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto mapping = mappings.upper_bound(mapped_address);
+  if (mapping == mappings.begin()) return CUDA_ERROR_INVALID_VALUE;
+  --mapping;
+  if (mapped_address >= mapping->first + mapping->second.size) return CUDA_ERROR_INVALID_VALUE;
+  *handle = mapping->second.handle;
+  ++frames.at(*handle).handles;
+  return CUDA_SUCCESS;
+}
+
+Status ReleaseFrame(FrameHandle handle) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto frame = frames.find(handle);
+  if (frame == frames.end() || frame->second.handles == 0) {
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemRelease", handle, 0, "no such handle (released twice?)");
+  }
+  --frame->second.handles;
+  DropIfUnused(frame);
+  return CUDA_SUCCESS;
+}
+
+Status FrameSize(FrameHandle handle, size_t* size) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto frame = frames.find(handle);
+  if (frame == frames.end() || frame->second.handles == 0) return CUDA_ERROR_INVALID_VALUE;
+  *size = frame->second.size;
+  return CUDA_SUCCESS;
+}
+
+Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto frame = frames.find(handle);
+  const char* why = nullptr;
+  if (frame == frames.end() || frame->second.handles == 0) {
+    why = "no such handle";
+  } else if (offset != 0) {
+    why = "offset must be 0";
+  } else if (!Multiple(size) || address % kGranularity != 0) {
+    why = "address or size is not a multiple of the granularity";
+  } else if (size > frame->second.size) {
+    why = "larger than the handle";
+  } else if (!InsideOneReservation(address, size)) {
+    why = "not inside one reservation";
+  } else if (AnyMappingIn(address, size)) {
+    why = "something is mapped there already";
+  }
+  if (why != nullptr) return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemMap", address, size, why);
+  // No access until SetAccess, as documented.
+  if (mmap(reinterpret_cast<void*>(address), size, PROT_NONE, MAP_SHARED | MAP_FIXED, physical.fd(),
+           frame->second.offset) == MAP_FAILED) {
+    Note("the system has no room for one more mapping (vm.max_map_count)");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  ++frame->second.mappings;
+  mappings[address] = {size, handle, Access::kNone};
+  return CUDA_SUCCESS;
+}
+
+Status Unmap(uintptr_t address, size_t size) {
+  std::lock_guard<std::mutex> lock(mutex);
+  MappingPosition first, last;
+  if (!Tiles(address, size, &first, &last)) {
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemUnmap", address, size, "not exactly a range of whole mappings");
+  }
+  if (!MakeInaccessible(address, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (auto mapping = first; mapping != last; ++mapping) {
+    auto frame = frames.find(mapping->second.handle);
+    --frame->second.mappings;
+    DropIfUnused(frame);
+  }
+  mappings.erase(first, last);
+  return CUDA_SUCCESS;
+}
+
+Status SetAccess(uintptr_t address, size_t size, Access access) {
+  std::lock_guard<std::mutex> lock(mutex);
+  MappingPosition first, last;
+  if (!Tiles(address, size, &first, &last)) {
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemSetAccess", address, size, "not exactly a range of whole mappings");
+  }
+  const int protection = access == Access::kNone ? PROT_NONE
+                         : access == Access::kRead ? PROT_READ
+                                                   : PROT_READ | PROT_WRITE;
+  if (mprotect(reinterpret_cast<void*>(address), size, protection) != 0) {
+    Note("the system has no room for one more mapping (vm.max_map_count)");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  for (auto mapping = first; mapping != last; ++mapping) mapping->second.access = access;
+  return CUDA_SUCCESS;
+}
+
+Status GetAccess(uintptr_t address, Access* access) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto mapping = mappings.upper_bound(address);
+  if (mapping == mappings.begin()) return CUDA_ERROR_INVALID_VALUE;
+  --mapping;
+  if (address >= mapping->first + mapping->second.size) return CUDA_ERROR_INVALID_VALUE;
+  *access = mapping->second.access;
+  return CUDA_SUCCESS;
+}
+
+bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto mapping = mappings.upper_bound(address);
+  if (mapping == mappings.begin()) return false;
+  --mapping;
+  if (address >= mapping->first + mapping->second.size) return false;
+  *begin = mapping->first;
+  *size = mapping->second.size;
+  return true;
+}
+
+bool IsAccessible(uintptr_t address, size_t size, uintptr_t* hole) {
+  std::lock_guard<std::mutex> lock(mutex);
+  *hole = address;
+  auto mapping = mappings.upper_bound(address);
+  if (mapping == mappings.begin()) return false;
+  for (--mapping; *hole < address + size; ++mapping) {
+    if (mapping == mappings.end() || mapping->first > *hole || mapping->second.access != Access::kReadWrite) {
+      return false;
+    }
+    if (mapping->first + mapping->second.size <= *hole) return false;
+    *hole = mapping->first + mapping->second.size;
+  }
+  return true;
+}
+
+AddressFacts DescribeWithoutLock(uintptr_t address) {
+  AddressFacts facts;
+  auto reservation = reservations.upper_bound(address);
+  if (reservation == reservations.begin()) return facts;
+  --reservation;
+  if (address >= reservation->first + reservation->second) return facts;
+  facts.reservation = reservation->first;
+  facts.reservation_size = reservation->second;
+  auto mapping = mappings.upper_bound(address);
+  const bool mapped = mapping != mappings.begin() && (--mapping, address < mapping->first + mapping->second.size);
+  facts.state = mapped ? "mapped without access" : "reserved but not mapped";
+  return facts;
+}
+
+}  // namespace weir::emulated

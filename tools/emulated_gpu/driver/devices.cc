@@ -1,0 +1,172 @@
+// Initialisation, devices, errors, entry points by name.
+#include <cstdio>
+#include <cstring>
+
+#include "tools/emulated_gpu/device/attributes.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/driver/driver.h"
+
+using namespace weir::emulated;
+
+struct DriverName {  // generated: driver_table.c
+  const char* base;
+  void* function;
+};
+extern "C" const DriverName weir_driver_table[];
+extern "C" const int weir_driver_table_size;
+
+namespace weir::emulated {
+
+void* FindDriverFunction(const char* name) {
+  int low = 0, high = weir_driver_table_size;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    const int order = std::strcmp(weir_driver_table[middle].base, name);
+    if (order == 0) return weir_driver_table[middle].function;
+    if (order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace weir::emulated
+
+CUresult cuInit(unsigned int flags) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  return Start();
+}
+
+CUresult cuDriverGetVersion(int* version) {
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = kDriverVersion;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  std::snprintf(name, length, "%s (emulated by Weir)", Settings().profile->device_name);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  DeviceUuid(uuid->bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (text == nullptr || length < 13) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  std::snprintf(text, length, "0000:00:00.0");
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *bytes = Settings().vram_bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  return DeviceAttribute(value, attribute);
+}
+
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  WEIR_DRIVER_NEEDS_INIT();
+  if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device != 0 || peer != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *can = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t,
+                          CUdriverProcAddressQueryResult* result) {
+  if (symbol == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *function = FindDriverFunction(symbol);
+  const bool found = *function != nullptr;
+  if (result != nullptr) *result = found ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+namespace {
+struct ErrorText {
+  CUresult error;
+  const char *name, *text;
+};
+constexpr ErrorText kErrors[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+     "part or all of the requested memory range is already mapped"},
+    {CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+     "pointer does not correspond to a registered memory region"},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+};
+}  // namespace
+
+CUresult cuGetErrorName(CUresult error, const char** name) {
+  for (const ErrorText& known : kErrors) {
+    if (known.error != error) continue;
+    *name = known.name;
+    return CUDA_SUCCESS;
+  }
+  *name = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult error, const char** text) {
+  for (const ErrorText& known : kErrors) {
+    if (known.error != error) continue;
+    *text = known.text;
+    return CUDA_SUCCESS;
+  }
+  *text = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// The driver's log: nothing is ever written to it, so a callback is kept by number only.
+CUresult cuLogsRegisterCallback(CUlogsCallback callback, void*, CUlogsCallbackHandle* handle) {
+  if (callback == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  static char kept;
+  *handle = reinterpret_cast<CUlogsCallbackHandle>(&kept);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle) { return CUDA_SUCCESS; }

@@ -1,0 +1,124 @@
+// Modules, functions and launches of code that is loaded at run time (NVRTC's). A module keeps its functions' names.
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tools/emulated_gpu/device/launches.h"
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/driver/driver.h"
+
+using namespace weir::emulated;
+
+namespace {
+
+struct Module {
+  std::set<std::string> names;  // a function handle is the address of its name
+};
+
+std::mutex mutex;
+auto& modules = *new std::set<Module*>;  // guarded by mutex, with what it points to
+
+std::string FunctionName(const void* function) { return *static_cast<const std::string*>(function); }
+
+Module* Find(CUmodule handle) {
+  auto* module = reinterpret_cast<Module*>(handle);
+  return modules.count(module) == 0 ? nullptr : module;
+}
+
+}  // namespace
+
+CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto* module = new Module;
+  std::lock_guard<std::mutex> lock(mutex);
+  modules.insert(module);
+  *handle = reinterpret_cast<CUmodule>(module);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* handle, const void* image, unsigned int, CUjit_option*, void**) {
+  return cuModuleLoadData(handle, image);
+}
+
+CUresult cuModuleUnload(CUmodule handle) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  std::lock_guard<std::mutex> lock(mutex);
+  Module* module = Find(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  modules.erase(module);
+  delete module;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule handle, const char* name) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  std::lock_guard<std::mutex> lock(mutex);
+  Module* module = Find(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::string& kept = *module->names.insert(name).first;
+  *function = reinterpret_cast<CUfunction>(const_cast<std::string*>(&kept));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Profile& profile = *Settings().profile;
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = 1024;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = 32;  // as cudaFuncGetAttributes
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      *value = profile.major * 10 + profile.minor;
+      return CUDA_SUCCESS;
+    default:
+      *value = 0;
+      return CUDA_SUCCESS;
+  }
+}
+
+CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                        CUstream stream, void**, void**) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return Launch({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream, FunctionName, function);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                        config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, arguments,
+                        extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                   unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                                   unsigned int shared, CUstream stream, void** arguments) {
+  return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments,
+                        nullptr);
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int block_size, size_t shared) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (blocks == nullptr || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
+  *blocks = BlocksPerMultiprocessor(block_size, shared);
+  return CUDA_SUCCESS;
+}

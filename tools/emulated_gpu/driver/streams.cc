@@ -1,0 +1,116 @@
+// Streams, events, host functions. Capture is refused (cuStreamBeginCapture is not emulated), so none ever captures.
+#include "tools/emulated_gpu/device/streams.h"
+
+#include "tools/emulated_gpu/driver/driver.h"
+
+using namespace weir::emulated;
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (stream == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CreateStream(stream, flags, priority);
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+  return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return DestroyStream(stream);
+}
+
+CUresult cuStreamQuery(CUstream stream) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return QueryStream(stream);
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return SynchronizeStream(stream);
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return WaitForEvent(stream, event);
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int* priority) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  const Stream* stream = FindStream(handle, "cuStreamGetPriority");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *priority = stream->priority;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetFlags(CUstream handle, unsigned int* flags) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  const Stream* stream = FindStream(handle, "cuStreamGetFlags");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *flags = stream->flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  const Stream* stream = FindStream(handle, "cuStreamGetId");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *id = stream->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (FindStream(stream, "cuStreamIsCapturing") == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUstreamCaptureMode before = current;
+  current = *mode;
+  *mode = before;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return LaunchHostFunction(stream, function, argument);
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned int flags) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return CreateEvent(event, flags);
+}
+
+CUresult cuEventDestroy(CUevent event) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return DestroyEvent(event);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return RecordEvent(event, stream);
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) { return cuEventRecord(event, stream); }
+
+CUresult cuEventQuery(CUevent event) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return QueryEvent(event);
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return SynchronizeEvent(event);
+}
+
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return ElapsedMilliseconds(milliseconds, start, end);
+}

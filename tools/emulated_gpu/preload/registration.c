@@ -1,0 +1,84 @@
+// What CUDA code registers from static initialisers, during `import torch`. Nothing is loaded here: the names of the
+// kernels and the device variables are kept, so that a launch can be named and a variable can be given memory.
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "preload.h"
+
+typedef struct {
+  const void* host;  // address of the host stub or of the host shadow variable
+  const char* name;  // mangled device name; lives in the registering library
+  size_t size;       // bytes of a variable; 0 for a kernel
+} registered;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static registered* table;
+static size_t count, room;
+static void* fat_binary;  // its address is the handle that we give out
+
+#define EXPORT __attribute__((visibility("default")))
+
+static void keep(const void* host, const char* name, size_t size) {
+  pthread_mutex_lock(&lock);
+  if (count == room) {
+    size_t wanted = room == 0 ? 4096 : room * 2;
+    registered* grown = realloc(table, wanted * sizeof *grown);
+    if (grown == NULL) {
+      pthread_mutex_unlock(&lock);
+      return;
+    }
+    table = grown;
+    room = wanted;
+  }
+  table[count++] = (registered){host, name, size};
+  pthread_mutex_unlock(&lock);
+}
+
+// Name (mangled) of the kernel or variable that was registered with this host address, or null. For the emulator.
+EXPORT const char* weir_emulated_registered_name(const void* host, size_t* size) {
+  const char* name = NULL;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < count && name == NULL; ++i) {
+    if (table[i].host != host) continue;
+    name = table[i].name;
+    if (size != NULL) *size = table[i].size;
+  }
+  pthread_mutex_unlock(&lock);
+  return name;
+}
+
+EXPORT void** __cudaRegisterFatBinary(void* image) {
+  if (weir_emulation_wanted()) return &fat_binary;
+  return ((void** (*)(void*))weir_entry_point("__cudaRegisterFatBinary"))(image);
+}
+
+EXPORT void __cudaRegisterFatBinaryEnd(void** handle) {
+  if (weir_emulation_wanted()) return;
+  ((void (*)(void**))weir_entry_point("__cudaRegisterFatBinaryEnd"))(handle);
+}
+
+EXPORT void __cudaUnregisterFatBinary(void** handle) {
+  if (weir_emulation_wanted()) return;
+  ((void (*)(void**))weir_entry_point("__cudaUnregisterFatBinary"))(handle);
+}
+
+EXPORT void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int threads,
+                                   void* tid, void* bid, void* block, void* grid, int* warp) {
+  if (weir_emulation_wanted()) {
+    keep(host, name, 0);
+    return;
+  }
+  typedef void (*real)(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*);
+  ((real)weir_entry_point("__cudaRegisterFunction"))(handle, host, device, name, threads, tid, bid, block, grid,
+                                                     warp);
+}
+
+EXPORT void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int external, size_t size,
+                              int constant, int global) {
+  if (weir_emulation_wanted()) {
+    keep(host, name, size);
+    return;
+  }
+  typedef void (*real)(void**, char*, char*, const char*, int, size_t, int, int);
+  ((real)weir_entry_point("__cudaRegisterVar"))(handle, host, device, name, external, size, constant, global);
+}

@@ -1,0 +1,84 @@
+// First call of an entry point: finds the emulator (libcuda.so.1 beside this library) or the real library.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload.h"
+
+extern void* weir_trampoline_slots[] __attribute__((visibility("hidden")));
+extern const char* const weir_trampoline_names[] __attribute__((visibility("hidden")));
+extern const int weir_trampoline_count __attribute__((visibility("hidden")));
+
+static pthread_once_t emulator_once = PTHREAD_ONCE_INIT;
+static void* emulator;
+
+int weir_emulation_wanted(void) {
+  static int wanted = -1;  // a race decides the same value twice
+  if (wanted < 0) {
+    const char* gpu = getenv("WEIR_GPU");
+    wanted = gpu != NULL && (strcmp(gpu, "emulated") == 0 || strncmp(gpu, "emulated:", 9) == 0);
+  }
+  return wanted;
+}
+
+static void load_emulator(void) {
+  Dl_info self;
+  if (dladdr((void*)&weir_emulation_wanted, &self) == 0 || self.dli_fname == NULL) return;
+  const char* slash = strrchr(self.dli_fname, '/');
+  char path[4096];
+  int folder = slash == NULL ? 0 : (int)(slash - self.dli_fname + 1);
+  snprintf(path, sizeof path, "%.*slibcuda.so.1", folder, self.dli_fname);
+  emulator = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (emulator == NULL) fprintf(stderr, "weir: emulated GPU: cannot load %s: %s\n", path, dlerror());
+}
+
+// cudaErrorNotSupported is 801, CUBLAS_STATUS_NOT_SUPPORTED is 15 (driver_types.h, cublas_api.h).
+static int no_cuda_entry(void) { return 801; }
+static int no_cublas_entry(void) { return 15; }
+
+static void* missing(const char* name) {
+  fprintf(stderr, "weir: emulated GPU: %s is not there: NOT_SUPPORTED\n", name);
+  return strncmp(name, "cublas", 6) == 0 ? (void*)&no_cublas_entry : (void*)&no_cuda_entry;
+}
+
+// torch is often loaded with RTLD_LOCAL, where RTLD_NEXT does not see its dependencies.
+static void* real_entry_point(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found != NULL) return found;
+  static const char* const cudart[] = {"libcudart.so.13", "libcudart.so.12", NULL};
+  static const char* const cublas[] = {"libcublas.so.13", "libcublas.so.12", NULL};
+  static const char* const cublas_lt[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+  const char* const* libraries = cudart;
+  if (strncmp(name, "cublasLt", 8) == 0) {
+    libraries = cublas_lt;
+  } else if (strncmp(name, "cublas", 6) == 0) {
+    libraries = cublas;
+  }
+  for (; *libraries != NULL && found == NULL; ++libraries) {
+    void* library = dlopen(*libraries, RTLD_NOLOAD | RTLD_LAZY);
+    if (library != NULL) found = dlsym(library, name);
+  }
+  return found;
+}
+
+void* weir_entry_point(const char* name) {
+  void* found = NULL;
+  if (weir_emulation_wanted()) {
+    pthread_once(&emulator_once, load_emulator);
+    if (emulator != NULL) found = dlsym(emulator, name);
+  } else {
+    found = real_entry_point(name);
+  }
+  return found != NULL ? found : missing(name);
+}
+
+// Called by the trampolines, with every argument register saved.
+__attribute__((visibility("hidden"), used)) void* weir_trampoline_resolve(intptr_t index) {
+  void* found = weir_entry_point(weir_trampoline_names[index]);
+  __atomic_store_n(&weir_trampoline_slots[index], found, __ATOMIC_RELEASE);
+  return found;
+}
