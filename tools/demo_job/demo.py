@@ -115,7 +115,7 @@ def figures(plain: Outcome, capped: Outcome, cap: int, identical: bool, reports)
 def parse():
     parser = argparse.ArgumentParser(prog="tools/demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vram", type=size, metavar="SIZE", help="the cap; default: a third of the natural peak")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--load", choices=loading.WAYS, default="run",
                         help="weir run; environment variables alone; or torch's CUDAPluggableAllocator")
     parser.add_argument("--json", metavar="FILE", help="write the figures of the capped run")

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from pydoc_data import topics
 from torch import nn
 
-BATCH, CONTEXT, WIDTH, HEADS, LAYERS, DROPOUT = 24, 128, 512, 8, 2, 0.1
+BATCH, CONTEXT, WIDTH, HEADS, LAYERS, DROPOUT = 20, 128, 576, 9, 2, 0.1
 
 
 class Block(nn.Module):
@@ -80,7 +80,7 @@ def torch_peak():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--result", metavar="FILE")
     options = parser.parse_args()
