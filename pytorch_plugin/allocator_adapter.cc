@@ -1,0 +1,278 @@
+#include "pytorch_plugin/allocator_adapter.h"
+
+#include <c10/core/impl/GPUTrace.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pytorch_plugin/allocator_stats.h"
+#include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/op_guard.h"
+#include "pytorch_plugin/refuse.h"
+#include "pytorch_plugin/storage_flags.h"
+#include "pytorch_plugin/thread_state.h"
+
+namespace weir::plugin {
+namespace {
+
+using namespace c10::cuda::CUDACachingAllocator;
+using c10::DataPtr;
+using c10::DeviceIndex;
+using c10::MempoolId_t;
+
+constexpr uint64_t kOneExabyte = uint64_t{1} << 60;
+constexpr uint8_t kPriority = 255;  // of c10::SetAllocator: over everything static
+
+// Called before an OutOfMemoryError is thrown. Never destroyed.
+struct Observers {
+  std::mutex mutex;
+  std::vector<OutOfMemoryObserver> oom;
+  std::vector<OomRejectionObserver> rejection;
+  std::vector<AllocatorTraceTracker> trackers;  // kept; Weir has no segments whose events they want
+};
+
+Observers& AllObservers() {
+  static auto* observers = new Observers;
+  return *observers;
+}
+
+// Blocks that only a callback can free (buffers other processes have stopped using). True: something was
+// freed.
+bool RunFreeMemoryCallbacks() {
+  bool freed = false;
+  for (const std::string& name : c10::FreeCudaMemoryCallbacksRegistry()->Keys()) {
+    freed |= c10::FreeCudaMemoryCallbacksRegistry()->Create(name)->Execute();
+  }
+  return freed;
+}
+
+[[noreturn]] void ThrowAllocationError(int device, uint64_t bytes, const WeirError& error) {
+  TORCH_CHECK(error.code == WEIR_OUT_OF_MEMORY, error.text);
+  const Usage usage = UsageOf(device);
+  c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(bytes), usage.allocated, usage.reserved,
+                                   c10::Device(c10::kCUDA, static_cast<DeviceIndex>(device)));
+  std::vector<OutOfMemoryObserver> observers;
+  {
+    std::lock_guard<std::mutex> lock(AllObservers().mutex);
+    observers = AllObservers().oom;
+  }
+  for (const OutOfMemoryObserver& observer : observers) {
+    observer(device, bytes, usage.total, usage.free);
+  }
+  TORCH_CHECK_WITH(OutOfMemoryError, false, error.text);
+}
+
+// The profiler and the CUDA sanitizer want to hear of every block; both are off as a rule.
+void ReportAllocation(void* address, int64_t bytes, int device) {
+  if (const c10::impl::PyInterpreter* trace = c10::impl::GPUTrace::get_trace();
+      C10_UNLIKELY(trace != nullptr)) {
+    (*trace)->trace_gpu_memory_allocation(c10::kCUDA, reinterpret_cast<uintptr_t>(address));
+  }
+  if (C10_UNLIKELY(c10::memoryProfilingEnabled())) ReportToProfiler(address, bytes, device);
+}
+
+void ReportFree(void* address) {
+  if (const c10::impl::PyInterpreter* trace = c10::impl::GPUTrace::get_trace();
+      C10_UNLIKELY(trace != nullptr)) {
+    (*trace)->trace_gpu_memory_deallocation(c10::kCUDA, reinterpret_cast<uintptr_t>(address));
+  }
+  if (C10_UNLIKELY(c10::memoryProfilingEnabled())) ReportFreeToProfiler(address);
+}
+
+// The deleter of every block. A plain function: it is reached from any thread, at any time, for ever.
+void Delete(void* address) { FreeBlock(address); }
+
+DeviceIndex CurrentDevice() {
+  DeviceIndex device = 0;
+  C10_CUDA_CHECK(c10::cuda::GetDevice(&device));
+  return device;
+}
+
+// Pool and default streams of torch have odd ids or 0; an external stream's id is its handle, which is even.
+bool IsExternal(c10::cuda::CUDAStream stream) { return stream.id() != 0 && (stream.id() & 1) == 0; }
+
+class WeirAllocator final : public CUDAAllocator {
+ public:
+  explicit WeirAllocator(CUDAAllocator* native) : native_(native) {}
+
+  // ---- c10::Allocator
+  DataPtr allocate(size_t bytes) override {
+    const DeviceIndex device = CurrentDevice();
+    void* address = nullptr;
+    if (bytes != 0) address = AllocateBlock(device, bytes, c10::cuda::getCurrentCUDAStream(device).stream());
+    return {address, address, &Delete, c10::Device(c10::kCUDA, device)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Delete; }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    C10_CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice));
+  }
+
+  // ---- c10::DeviceAllocator
+  bool initialized() override { return device_count_.load() > 0; }
+  void emptyCache(MempoolId_t) override {
+    for (int device = 0; device < device_count_.load(); ++device) weir_empty_cache(device);
+  }
+  void recordStream(const DataPtr& pointer, c10::cuda::CUDAStream stream) override {
+    if (pointer.get() == nullptr || pointer.get_deleter() != &Delete) return;
+    weir_record_stream(pointer.get(), stream.stream(), IsExternal(stream));
+  }
+  DeviceStats getDeviceStats(DeviceIndex device) override { return StatsOf(device); }
+  void resetAccumulatedStats(DeviceIndex device) override { weir_reset_accumulated_stats(device); }
+  void resetPeakStats(DeviceIndex device) override { weir_reset_peak_stats(device); }
+  std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) override {
+    const Usage usage = UsageOf(device);
+    return {usage.free, usage.total};
+  }
+
+  // ---- CUDAAllocator
+  void init(int device_count) override {
+    WeirError error;
+    if (weir_init(device_count, &error) == WEIR_OK) {
+      device_count_.store(device_count);
+    } else {
+      StandDown(device_count, error);
+    }
+  }
+  void* raw_alloc(size_t bytes) override {
+    if (bytes == 0) return nullptr;
+    const DeviceIndex device = CurrentDevice();
+    return AllocateBlock(device, bytes, c10::cuda::getCurrentCUDAStream(device).stream());
+  }
+  void* raw_alloc_with_stream(size_t bytes, cudaStream_t stream) override {
+    return bytes == 0 ? nullptr : AllocateBlock(CurrentDevice(), bytes, stream);
+  }
+  void raw_delete(void* address) override { Delete(address); }
+  double getMemoryFraction(DeviceIndex) override { return 1.0; }
+  void setMemoryFraction(double, DeviceIndex) override {
+    Refuse("set_per_process_memory_fraction (WEIR_VRAM sets the cap)");
+  }
+  std::vector<StreamSegmentSize> getExpandableSegmentSizes(DeviceIndex) override { return {}; }
+  void enable(bool value) override {
+    if (!value) Refuse("caching_allocator_enable(False)");
+  }
+  bool isEnabled() const override { return true; }
+  void cacheInfo(DeviceIndex device, size_t* largest) override { *largest = weir_largest_free(device); }
+  void* getBaseAllocation(void* address, size_t* size) override {
+    void* base = nullptr;
+    uint64_t bytes = 0;
+    TORCH_CHECK(weir_find_block(address, &base, &bytes) != 0, "invalid device pointer: ", address);
+    if (size != nullptr) *size = bytes;
+    return base;
+  }
+  bool isHistoryEnabled() override { return false; }
+  void recordHistory(bool enabled, CreateContextFn, size_t, RecordContext, bool,
+                     const std::vector<std::string>&) override {
+    if (enabled) Refuse("_record_memory_history");
+  }
+  SnapshotInfo snapshot(MempoolId_t, bool) override { Refuse("memory_snapshot"); }
+  void attachOutOfMemoryObserver(OutOfMemoryObserver observer) override {
+    std::lock_guard<std::mutex> lock(AllObservers().mutex);
+    AllObservers().oom.push_back(std::move(observer));
+  }
+  void attachOomRejectionObserver(OomRejectionObserver observer) override {
+    std::lock_guard<std::mutex> lock(AllObservers().mutex);
+    AllObservers().rejection.push_back(std::move(observer));
+  }
+  void attachAllocatorTraceTracker(AllocatorTraceTracker tracker) override {
+    std::lock_guard<std::mutex> lock(AllObservers().mutex);
+    AllObservers().trackers.push_back(std::move(tracker));
+  }
+  // Mappings of a peer are not made yet, so copies between devices never count on them (see memcpyAsync).
+  void enablePeerAccess(DeviceIndex, DeviceIndex) override {}
+  cudaError_t memcpyAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                          cudaStream_t stream, bool) override {
+    if (to_device == from_device) return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+    return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream);
+  }
+  std::string name() override { return "native"; }  // else PYTORCH_ALLOC_CONF=backend:native does not parse
+
+  // ---- pools, graphs, IPC: refused by name. Delegated to the native allocator they would hold bytes outside
+  // the cap.
+  void beginAllocateToPool(DeviceIndex, MempoolId_t, std::function<bool(cudaStream_t)>) override {
+    Refuse("CUDA graphs and memory pools (beginAllocateToPool)");
+  }
+  void endAllocateToPool(DeviceIndex, MempoolId_t) override { Refuse("memory pools (endAllocateToPool)"); }
+  void releasePool(DeviceIndex, MempoolId_t) override { Refuse("memory pools (releasePool)"); }
+  int getPoolUseCount(DeviceIndex, MempoolId_t) override { Refuse("memory pools (getPoolUseCount)"); }
+  void createOrIncrefPool(DeviceIndex, MempoolId_t, std::shared_ptr<CUDAAllocator>) override {
+    Refuse("memory pools (MemPool)");
+  }
+  void setUseOnOOM(DeviceIndex, MempoolId_t, bool) override { Refuse("memory pools (use_on_oom)"); }
+  void setNoSplit(DeviceIndex, MempoolId_t) override { Refuse("memory pools (no_split)"); }
+  bool checkPoolLiveAllocations(DeviceIndex, MempoolId_t, const std::unordered_set<void*>&) override {
+    Refuse("CUDA graph trees (checkPoolLiveAllocations)");
+  }
+  ShareableHandle shareIpcHandle(void*) override { Refuse("sharing CUDA tensors between processes (IPC)"); }
+  std::shared_ptr<void> getIpcDevPtr(std::string) override {
+    Refuse("sharing CUDA tensors between processes (IPC)");
+  }
+  std::shared_ptr<AllocatorState> getCheckpointState(DeviceIndex, MempoolId_t) override {
+    Refuse("CUDA graph trees (getCheckpointState)");
+  }
+  CheckpointDelta setCheckpointPoolState(DeviceIndex, std::shared_ptr<AllocatorState>) override {
+    Refuse("CUDA graph trees (setCheckpointPoolState)");
+  }
+  DataPtr allocateWithAddress(size_t, void*) override { Refuse("allocateWithAddress"); }
+
+ private:
+  // The machine cannot do what Weir needs: torch's own allocator takes over before the first block.
+  void StandDown(int device_count, const WeirError& error) {
+    RefuseJobIfRequired(error.text);
+    allocator.store(native_);
+    c10::SetAllocator(c10::kCUDA, native_, kPriority);
+    native_->init(device_count);
+  }
+
+  CUDAAllocator* const native_;
+  std::atomic<int> device_count_{0};
+};
+
+static_assert(!std::is_abstract_v<WeirAllocator>);
+
+}  // namespace
+
+void* AllocateBlock(int device, uint64_t bytes, void* stream) {
+  ThrowIfOomPending();
+  NoteUnobservedAllocation();
+  TORCH_CHECK_WITH(OutOfMemoryError, bytes < kOneExabyte,
+                   "CUDA out of memory. Tried to allocate more than 1EB memory.");
+  WeirError error;
+  void* address = weir_allocate(device, bytes, stream, &error);
+  if (C10_UNLIKELY(address == nullptr)) {
+    if (error.code == WEIR_OUT_OF_MEMORY && RunFreeMemoryCallbacks()) {
+      address = weir_allocate(device, bytes, stream, &error);
+    }
+    if (address == nullptr) ThrowAllocationError(device, bytes, error);
+  }
+  ReportAllocation(address, static_cast<int64_t>(bytes), device);
+  return address;
+}
+
+bool FreeBlock(void* address) noexcept {
+  if (address == nullptr || InForkedChild()) return true;
+  try {
+    ReportFree(address);
+  } catch (...) {  // a hook's failure is no reason to keep the block
+  }
+  return weir_free(address) != 0;
+}
+
+bool InstallAllocator() {
+  CUDAAllocator* native = allocator.load();
+  if (native->initialized()) return false;
+  AcceptDeleter(&Delete);
+  auto* ours = new WeirAllocator(native);  // never destroyed: tensors are freed while the process exits
+  allocator.store(ours);
+  c10::SetAllocator(c10::kCUDA, ours, kPriority);
+  return true;
+}
+
+bool PluggableIsCurrent() { return allocator.load()->name() == "pluggable"; }
+
+}  // namespace weir::plugin

@@ -1,0 +1,28 @@
+// The core's figures in torch's shapes: what torch.cuda.memory_* print and what the profiler is told.
+// Any thread. Bytes.
+#ifndef WEIR_PYTORCH_PLUGIN_ALLOCATOR_STATS_H_
+#define WEIR_PYTORCH_PLUGIN_ALLOCATOR_STATS_H_
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::plugin {
+
+// Of one device: what PyTorch holds, frames held, and the cap with what is free under it.
+struct Usage {
+  size_t allocated = 0, reserved = 0, total = 0, free = 0;
+};
+Usage UsageOf(int device);
+
+// Evicted blocks count as allocated but not as reserved, so allocated may be the larger one.
+c10::CachingDeviceAllocator::DeviceStats StatsOf(int device);
+
+void ReportToProfiler(void* address, int64_t bytes, int device);
+// Before the block is freed.
+void ReportFreeToProfiler(void* address);
+
+}  // namespace weir::plugin
+
+#endif  // WEIR_PYTORCH_PLUGIN_ALLOCATOR_STATS_H_

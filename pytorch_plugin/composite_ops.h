@@ -1,0 +1,34 @@
+// Which aten ops are containers: they read and write no bytes themselves, they only call other ops through
+// the dispatcher (each with an event of its own) and hold no raw pointer across those calls. A container
+// holds no pin and makes no touch (R1), or aten::lstm would keep a whole sequence resident.
+//
+// The list is audited by hand against PyTorch 2.15's sources. An op that is missing here is only held longer
+// than needed; an op that is wrongly here may lose a temporary in the middle of a kernel. When in doubt,
+// leave it out.
+//
+// Any thread. Pure functions.
+#ifndef WEIR_PYTORCH_PLUGIN_COMPOSITE_OPS_H_
+#define WEIR_PYTORCH_PLUGIN_COMPOSITE_OPS_H_
+
+#include <string_view>
+
+namespace weir::plugin {
+
+// `name` is the qualified name without overload ("aten::linear").
+bool IsContainerOp(std::string_view name);
+
+// True if the schema of `name` tells the truth about which arguments are written (R2). False for everything
+// outside aten and for the aten ops that write without saying so: then every tensor argument counts as
+// written.
+bool SchemaTellsWrites(std::string_view name);
+
+// Collectives: their work goes on after the op has ended, on a stream that torch never tells us about.
+bool IsCollectiveOp(std::string_view name);
+
+// aten::_foreach_*, aten::_fused_* and aten::_amp_foreach_*. Which of them take lists is for the schema to
+// say.
+bool HasListOpName(std::string_view name);
+
+}  // namespace weir::plugin
+
+#endif  // WEIR_PYTORCH_PLUGIN_COMPOSITE_OPS_H_

@@ -1,0 +1,146 @@
+// Entry of the plugin: brings the core up, registers the observer and the list ops, puts the allocator in
+// place.
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+#include <sys/types.h>
+#include <torch/csrc/cuda/CUDAPluggableAllocator.h>
+#include <torch/headeronly/version.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "pytorch_plugin/allocator_adapter.h"
+#include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/list_ops.h"
+#include "pytorch_plugin/loader/plugin_entry.h"
+#include "pytorch_plugin/op_guard.h"
+#include "pytorch_plugin/python_hooks.h"
+#include "pytorch_plugin/refuse.h"
+#include "pytorch_plugin/storage_flags.h"
+#include "pytorch_plugin/thread_state.h"
+
+extern "C" uint64_t aoti_torch_abi_version();
+
+namespace weir::plugin {
+namespace {
+
+const WeirHost host = {WEIR_CORE_ABI_VERSION, &StorageRetain, &StorageRelease, &StorageDeny,
+                       &StorageAllow,         &ReleaseGil,    &RetakeGil};
+
+// Compared exactly: C++ layouts change with every minor of torch.
+bool VersionMatches() {
+  const uint64_t version = aoti_torch_abi_version();
+  return static_cast<int>(version >> 56) == TORCH_VERSION_MAJOR &&
+         static_cast<int>(version >> 48 & 0xff) == TORCH_VERSION_MINOR;
+}
+
+void Watch() {
+  WatchForks();
+  std::atexit(&weir_exit);
+  if (weir_wants_observer() == 0) return;
+  RegisterListOps();
+  RegisterObserver();
+  EnableObserver();
+  InstallPythonHooks();
+}
+
+// ---- the pluggable route: torch's CUDAPluggableAllocator keeps the books, the blocks are Weir's
+
+std::atomic<bool> pluggable_is_native{false};  // the machine cannot do what Weir needs
+
+void RecordStreamOf(void* address, cudaStream_t stream) { weir_record_stream(address, stream, 1); }
+
+void EmptyAllCaches() {
+  for (int device = 0; device < c10::cuda::device_count(); ++device) weir_empty_cache(device);
+}
+
+void* BaseAllocation(void* address, size_t* size) {
+  void* base = nullptr;
+  uint64_t bytes = 0;
+  TORCH_CHECK(weir_find_block(address, &base, &bytes) != 0, "invalid device pointer: ", address);
+  if (size != nullptr) *size = bytes;
+  return base;
+}
+
+// At the first block: by now the job has put its CUDAPluggableAllocator in place. What it leaves out
+// (record_stream above all) is filled in.
+void StartPluggable() {
+  WeirError error;
+  if (weir_init(c10::cuda::device_count(), &error) != WEIR_OK) {
+    RefuseJobIfRequired(error.text);
+    pluggable_is_native.store(true);
+    return;
+  }
+  auto* current = c10::cuda::CUDACachingAllocator::get();
+  AcceptDeleter(current->raw_deleter());
+  if (auto* pluggable = dynamic_cast<torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator*>(current)) {
+    pluggable->set_record_stream_fn(&RecordStreamOf);
+    pluggable->set_reset_fn(&EmptyAllCaches);
+    pluggable->set_base_alloc_fn(&BaseAllocation);
+  }
+}
+
+void* NativeMalloc(ssize_t size) {
+  void* address = nullptr;
+  C10_CUDA_CHECK(cudaMalloc(&address, static_cast<size_t>(size)));
+  return address;
+}
+
+}  // namespace
+
+void RefuseJobIfRequired(const char* reason) {
+  weir_log(0, reason);
+  const char* required = std::getenv("WEIR_REQUIRED");
+  if (required != nullptr && std::strcmp(required, "1") == 0) _exit(WEIR_EXIT_UNAVAILABLE);
+}
+
+}  // namespace weir::plugin
+
+// `mode`: WEIR_LOAD_*. 0: in place. Called once, by the loader.
+extern "C" WEIR_API int weir_plugin_load(int mode) {
+  using namespace weir::plugin;
+  WeirError error;
+  if (weir_start(&host, &error) != WEIR_OK) {
+    std::fprintf(stderr, "weir: %s\n", error.text);
+    return 1;
+  }
+  if (!VersionMatches()) {
+    weir_log(0, "this plugin is for torch " WEIR_TORCH_VERSIONS " and another torch is loaded");
+    return 1;
+  }
+  try {
+    const std::string current = c10::cuda::CUDACachingAllocator::get()->name();
+    if (current == "cudaMallocAsync") {
+      weir_log(0, "PYTORCH_ALLOC_CONF names backend:cudaMallocAsync, which Weir cannot stand in for");
+      return 1;
+    }
+    if (mode == WEIR_LOAD_AS_ALLOCATOR && !PluggableIsCurrent() && !InstallAllocator()) {
+      weir_log(0, "CUDA is already in use: Weir has to be there before the first tensor");
+      return 1;
+    }
+    Watch();
+  } catch (const std::exception& failure) {
+    weir_log(0, failure.what());
+    return 1;
+  }
+  return 0;
+}
+
+extern "C" WEIR_API void* weir_plugin_malloc(ssize_t size, int device, void* stream) {
+  using namespace weir::plugin;
+  static std::once_flag once;
+  std::call_once(once, &StartPluggable);
+  if (size <= 0) return nullptr;
+  if (pluggable_is_native.load(std::memory_order_relaxed)) return NativeMalloc(size);
+  return AllocateBlock(device, static_cast<uint64_t>(size), stream);
+}
+
+extern "C" WEIR_API void weir_plugin_free(void* address, ssize_t, int, void*) {
+  using namespace weir::plugin;
+  if (!FreeBlock(address) && pluggable_is_native.load(std::memory_order_relaxed)) cudaFree(address);
+}

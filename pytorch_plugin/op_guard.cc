@@ -1,0 +1,187 @@
+#include "pytorch_plugin/op_guard.h"
+
+#include <ATen/record_function.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "pytorch_plugin/composite_ops.h"
+#include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/list_ops.h"
+#include "pytorch_plugin/storage_flags.h"
+#include "pytorch_plugin/streams.h"
+#include "pytorch_plugin/thread_state.h"
+#include "pytorch_plugin/touches.h"
+
+namespace weir::plugin {
+namespace {
+
+// What the observer knows of one operator (name and overload). Never freed.
+struct OpInfo {
+  std::string name;
+  std::vector<bool> written;  // per argument
+  bool container = false;
+  bool collective = false;
+  const ListOp* list = nullptr;
+};
+
+at::CallbackHandle observer = at::INVALID_CALLBACK_HANDLE;
+std::atomic<bool> observing{false};
+
+std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
+  auto info = std::make_unique<OpInfo>();
+  info->name = op.name;
+  info->container = IsContainerOp(op.name);
+  info->collective = IsCollectiveOp(op.name);
+  info->list = FindListOp(op);
+  const bool told = SchemaTellsWrites(op.name);
+  std::optional<c10::OperatorHandle> handle = c10::Dispatcher::singleton().findSchema(op);
+  if (!handle) return info;
+  for (const c10::Argument& argument : handle->schema().arguments()) {
+    const c10::AliasInfo* alias = argument.alias_info();
+    info->written.push_back(!told || (alias != nullptr && alias->isWrite()));
+  }
+  return info;
+}
+
+// One per operator for the life of the process; taken once per thread and operator.
+const OpInfo* Intern(const c10::OperatorName& op) {
+  static std::mutex mutex;
+  static auto* infos = new std::unordered_map<std::string, std::unique_ptr<OpInfo>>;
+  const std::string key = op.name + "." + op.overload_name;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<OpInfo>& info = (*infos)[key];
+  if (info == nullptr) info = Describe(op);
+  return info.get();
+}
+
+// A schema's strings stay where they are, so their addresses name the operator without a copy. Events that
+// are no operator carry a string of their own, which is never cached.
+struct CacheSlot {
+  const char* name = nullptr;
+  const char* overload = nullptr;
+  const OpInfo* info = nullptr;
+};
+constexpr size_t kCacheSlots = 512;  // a GPT step uses about 90 operators
+thread_local std::array<CacheSlot, kCacheSlots> cache;
+
+const OpInfo* Lookup(const at::RecordFunction& event) {
+  const char* name = event.name();
+  const char* overload = event.overload_name();
+  CacheSlot& slot = cache[(reinterpret_cast<uintptr_t>(name) >> 4) % kCacheSlots];
+  if (slot.name == name && slot.overload == overload && std::strcmp(slot.info->name.c_str(), name) == 0) {
+    return slot.info;
+  }
+  std::optional<c10::OperatorName> op = event.operator_name();
+  if (!op) return nullptr;
+  slot = CacheSlot{name, overload, Intern(*op)};
+  return slot.info;
+}
+
+// Everything that runs user code, or only calls other ops, holds nothing itself.
+bool IsContainer(const OpInfo* info) {
+  return info == nullptr || info->container || c10::impl::TorchDispatchModeTLS::any_modes_set();
+}
+
+void PinForGood(ThreadState& thread) {
+  WeirError error;
+  for (size_t i = 0; i < thread.touches.size(); ++i) {
+    weir_pin_escaped(thread.touches[i].address, CurrentStream(thread.devices[i]), &error);
+  }
+}
+
+void Touch(ThreadState& thread, const OpInfo& info) {
+  WeirError error;
+  if (!TouchCollected(thread, &error)) {
+    ArmPendingOom(thread, error.text);
+  } else if (info.collective) {
+    PinForGood(thread);
+  }
+}
+
+bool CollectArguments(ThreadState& thread, const at::RecordFunction& event, const OpInfo& info) {
+  const c10::ArrayRef<const c10::IValue> inputs = event.inputs();
+  const bool evidence = thread.open.empty();
+  ClearTouches(thread);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool written = i >= info.written.size() || info.written[i];
+    if (!CollectTouches(thread, inputs[i], written, evidence)) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
+  if (InForkedChild()) return nullptr;
+  ThreadState& thread = Thread();
+  if (thread.blind) {
+    thread.blind = false;
+    weir_blind_thread(0);
+  }
+  if (event.scope() != at::RecordScope::FUNCTION) return nullptr;
+  const OpInfo* info = Lookup(event);
+  if (IsContainer(info)) return nullptr;
+  if (info->list != nullptr && ReachesOurKernel(*info->list))
+    return nullptr;  // R7: it touches chunk by chunk
+  if (!CollectArguments(thread, event, *info)) return nullptr;
+  weir_count_op();
+  OpenOp(&event, info->name.c_str());
+  if (!thread.touches.empty()) Touch(thread, *info);
+  return nullptr;
+}
+
+void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
+  if (InForkedChild()) return;
+  CloseOp(&event);
+}
+
+}  // namespace
+
+void RegisterObserver() {
+  observer = at::addGlobalCallback(at::RecordFunctionCallback(&OnStart, &OnEnd)
+                                       .needsInputs(true)
+                                       .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                                at::RecordScope::USER_SCOPE}));
+  at::disableCallback(observer);
+}
+
+void EnableObserver() {
+  observing.store(true);
+  at::reenableCallback(observer);
+}
+
+void NoteUnobservedAllocation() {
+  if (!observing.load(std::memory_order_relaxed)) return;
+  ThreadState& thread = Thread();
+  if (!thread.open.empty() || thread.blind) return;
+  if (at::isRecordFunctionEnabled() && at::hasGlobalCallbacks()) return;
+  thread.blind = true;
+  weir_blind_thread(1);
+}
+
+void OpenOp(const void* key, const char* name) {
+  weir_op_enter(name);
+  Thread().open.push_back(key);
+}
+
+void CloseOp(const void* key) {
+  ThreadState& thread = Thread();
+  if (thread.open.empty() || thread.open.back() != key) return;  // a container, or opened before the switch
+  if (!thread.oom.empty() && thread.open.size() == thread.oom_depth) DisarmPendingOom(thread);
+  thread.open.pop_back();
+  weir_op_leave();
+}
+
+void ThrowIfOomPending() {
+  if (PendingOoms() == 0) return;
+  const std::string& text = Thread().oom;
+  TORCH_CHECK_WITH(OutOfMemoryError, text.empty(), text);
+}
+
+}  // namespace weir::plugin

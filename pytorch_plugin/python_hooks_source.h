@@ -1,0 +1,118 @@
+// The Python part of python_hooks.cc. Run once in __main__, leaves no name behind. It must not import torch
+// (it may be running inside `import torch`) and must not fail the job.
+#ifndef WEIR_PYTORCH_PLUGIN_PYTHON_HOOKS_SOURCE_H_
+#define WEIR_PYTORCH_PLUGIN_PYTHON_HOOKS_SOURCE_H_
+
+namespace weir::plugin {
+
+// `pin(storage, text, size)` -> 0 or an error code with text; `address(storage)`; `hold(storage, ...)` and
+// `let_go()` keep a storage's block resident in between. A storage is its StorageImpl's address (`_cdata`).
+inline constexpr char kPythonHooks[] = R"PY(
+def _weir_install(pin_at, address_at, hold_at, let_go_at):
+    import ctypes, functools, sys
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "UntypedStorage") or hasattr(torch.UntypedStorage, "_weir"):
+        return
+    text_type = ctypes.c_char_p
+    pin = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)(pin_at)
+    address = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(address_at)
+    hold = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)(hold_at)
+    let_go = ctypes.CFUNCTYPE(None)(let_go_at)
+
+    # Callers that compare addresses and never use them. Frames of torch.storage itself are looked through.
+    identity_modules = ("torch.serialization", "safetensors", "huggingface_hub", "transformers", "accelerate",
+                        "torch.nn.modules.rnn", "torch.distributed.fsdp", "torch.distributed.utils",
+                        "torch.storage", "torch._tensor")
+    pointer_functions = ("__cuda_array_interface__", "__dlpack__")
+    forwarding = ("data_ptr", "_data_ptr", "untyped_storage")
+
+    def only_compares():
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_globals.get("__name__") == "torch.storage" \
+                and frame.f_code.co_name in forwarding:
+            frame = frame.f_back
+        if frame is None or frame.f_code.co_name in pointer_functions:
+            return False
+        name = frame.f_globals.get("__name__") or ""
+        return any(name == m or name.startswith(m + ".") for m in identity_modules)
+
+    def checked(function, storage):
+        text = ctypes.create_string_buffer(3072)
+        if function(storage._cdata, text, len(text)) != 0:
+            raise torch.OutOfMemoryError(text.value.decode("utf-8", "replace"))
+
+    def storage_of(tensor):
+        if tensor.device.type != "cuda" or not torch._C._has_storage(tensor):
+            return None
+        return torch._C.TensorBase.untyped_storage(tensor)
+
+    tensor_data_ptr = torch.Tensor.data_ptr
+    storage_data_ptr = torch.UntypedStorage.data_ptr
+
+    @functools.wraps(tensor_data_ptr)
+    def data_ptr(self):
+        if torch._C.TensorBase.is_cuda.__get__(self):
+            storage = storage_of(self)
+            if storage is not None:
+                if only_compares():
+                    base = address(storage._cdata)
+                    if base:
+                        return base + self.storage_offset() * self.element_size() if self.numel() else 0
+                else:
+                    checked(pin, storage)
+        return tensor_data_ptr(self)
+
+    @functools.wraps(storage_data_ptr)
+    def untyped_data_ptr(self):
+        if self.device.type == "cuda":
+            if only_compares():
+                base = address(self._cdata)
+                if base:
+                    return base
+            else:
+                checked(pin, self)
+        return storage_data_ptr(self)
+
+    def held(original):
+        @functools.wraps(original)
+        def method(self, *args, **kwargs):
+            if self.device.type != "cuda":
+                return original(self, *args, **kwargs)
+            checked(hold, self)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                let_go()
+        return method
+
+    def exported(original):
+        @functools.wraps(original)
+        def method(self, *args, **kwargs):
+            if isinstance(self, torch.Tensor) and self.is_cuda:
+                storage = storage_of(self)
+                if storage is not None:
+                    checked(pin, storage)
+            return original(self, *args, **kwargs)
+        return method
+
+    def wrap(owner, name, replacement):
+        try:
+            setattr(owner, name, replacement)
+        except (AttributeError, TypeError):
+            pass
+
+    wrap(torch.Tensor, "data_ptr", data_ptr)
+    wrap(torch.UntypedStorage, "data_ptr", untyped_data_ptr)
+    for name in ("resize_", "_write_file", "_set_from_file", "_share_cuda_"):
+        wrap(torch.UntypedStorage, name, held(getattr(torch.UntypedStorage, name)))
+    wrap(torch.Tensor, "__dlpack__", exported(torch.Tensor.__dlpack__))
+    wrap(torch._C, "_to_dlpack", exported(torch._C._to_dlpack))
+    if "torch.utils.dlpack" in sys.modules:
+        wrap(sys.modules["torch.utils.dlpack"], "to_dlpack", torch._C._to_dlpack)
+    wrap(torch, "to_dlpack", torch._C._to_dlpack)
+    torch.UntypedStorage._weir = True
+)PY";
+
+}  // namespace weir::plugin
+
+#endif  // WEIR_PYTORCH_PLUGIN_PYTHON_HOOKS_SOURCE_H_

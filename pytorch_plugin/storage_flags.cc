@@ -1,0 +1,124 @@
+#include "pytorch_plugin/storage_flags.h"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "pytorch_plugin/streams.h"
+
+namespace weir::plugin {
+namespace {
+
+using c10::StorageImpl;
+
+// Every text we put into a storage starts like this; the core's texts do not have to.
+constexpr char kMark[] = "weir: ";
+
+std::atomic<c10::DeleterFnPtr> our_deleter{nullptr};
+std::atomic<c10::DeleterFnPtr> pluggable_deleter{nullptr};
+
+StorageImpl* Impl(void* storage) { return static_cast<StorageImpl*>(storage); }
+
+void* BaseOf(StorageImpl* storage) { return storage->_mutable_data_ptr_no_checks().get(); }
+
+void SetFlag(StorageImpl* storage, std::string text) {
+  if (text.rfind("CUDA out of memory", 0) != 0 && text.rfind(kMark, 0) != 0) text.insert(0, kMark);
+  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(std::move(text));
+}
+
+std::string TextOf(StorageImpl* storage) {
+  return storage->get_extra_meta().custom_data_ptr_error_msg_.value_or(std::string());
+}
+
+// The materialize hook of a written storage that could not be made resident.
+void ThrowPendingOom(StorageImpl*) {
+  const std::string& text = Thread().oom;
+  TORCH_CHECK_WITH(OutOfMemoryError, false,
+                   text.empty() ? "CUDA out of memory. weir: a tensor could not be brought back" : text);
+}
+
+void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
+  StorageImpl* storage = Impl(touch.storage);
+  if (storage == nullptr || !storage->throw_on_immutable_data_ptr()) return;
+  StorageRetain(storage);
+  ArmedStorage armed{storage, BaseOf(storage), touch.written != 0, TextOf(storage)};
+  if (armed.hooked) {
+    storage->clear_data_ptr_access_error_msg_();
+    storage->set_materializer(&ThrowPendingOom);
+  } else {
+    SetFlag(storage, text);
+  }
+  thread.armed.push_back(std::move(armed));
+}
+
+void Disarm(const ArmedStorage& armed) {
+  StorageImpl* storage = Impl(armed.storage);
+  if (armed.hooked) storage->clear_materializer();
+  if (BaseOf(storage) == armed.base && weir_is_resident(armed.base) == 0) {
+    SetFlag(storage, armed.denied);
+  } else {
+    storage->clear_data_ptr_access_error_msg_();
+  }
+  StorageRelease(storage);
+}
+
+}  // namespace
+
+void StorageRetain(void* storage) { c10::raw::weak_intrusive_ptr::incref(Impl(storage)); }
+
+void StorageRelease(void* storage) { c10::raw::weak_intrusive_ptr::decref(Impl(storage)); }
+
+void StorageDeny(void* storage, const void* base, const char* text) {
+  if (BaseOf(Impl(storage)) != base) return;
+  SetFlag(Impl(storage), text);
+}
+
+void StorageAllow(void* storage) {
+  if (DeniedByUs(Impl(storage))) Impl(storage)->clear_data_ptr_access_error_msg_();
+}
+
+bool DeniedByUs(StorageImpl* storage) {
+  if (!storage->throw_on_immutable_data_ptr()) return false;
+  const std::string text = TextOf(storage);
+  return text.rfind(kMark, 0) == 0 || text.rfind("CUDA out of memory", 0) == 0;
+}
+
+bool IsManaged(StorageImpl* storage) {
+  c10::DataPtr& pointer = storage->_mutable_data_ptr_no_checks();
+  const c10::DeleterFnPtr deleter = pointer.get_deleter();
+  if (deleter == nullptr || pointer.get() != pointer.get_context()) return false;
+  if (deleter != our_deleter.load(std::memory_order_relaxed) &&
+      deleter != pluggable_deleter.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  if (storage->has_materializer() || storage->throw_on_mutable_data_ptr()) return false;
+  return !storage->throw_on_immutable_data_ptr() || DeniedByUs(storage);
+}
+
+void AcceptDeleter(c10::DeleterFnPtr deleter) {
+  c10::DeleterFnPtr none = nullptr;
+  if (our_deleter.compare_exchange_strong(none, deleter) || none == deleter) return;
+  pluggable_deleter.store(deleter);
+}
+
+void ArmPendingOom(ThreadState& thread, const char* text) {
+  if (thread.oom.empty()) {  // else an enclosing op has failed already, and it clears everything at its end
+    CountPendingOoms(1);
+    thread.oom_depth = thread.open.size();
+  }
+  thread.oom = text;
+  for (size_t i = 0; i < thread.touches.size(); ++i) {
+    const WeirTouch& touch = thread.touches[i];
+    if (weir_touch_if_resident(&touch, 1, CurrentStream(thread.devices[i])) == 0) Arm(thread, touch, text);
+  }
+}
+
+void DisarmPendingOom(ThreadState& thread) {
+  for (const ArmedStorage& armed : thread.armed) Disarm(armed);
+  thread.armed.clear();
+  if (!thread.oom.empty()) CountPendingOoms(-1);
+  thread.oom.clear();
+}
+
+}  // namespace weir::plugin

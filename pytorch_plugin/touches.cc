@@ -1,0 +1,115 @@
+#include "pytorch_plugin/touches.h"
+
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
+
+#include <utility>
+
+#include "pytorch_plugin/storage_flags.h"
+#include "pytorch_plugin/streams.h"
+
+namespace weir::plugin {
+namespace {
+
+void AddStorage(ThreadState& thread, c10::StorageImpl* storage, bool written, bool evidence) {
+  if (storage == nullptr) return;
+  const c10::DataPtr& pointer = storage->_mutable_data_ptr_no_checks();
+  if (pointer.get() == nullptr || !pointer.device().is_cuda()) return;
+  thread.touches.push_back(
+      WeirTouch{pointer.get(), IsManaged(storage) ? storage : nullptr, written, evidence});
+  thread.devices.push_back(pointer.device().index());
+}
+
+// Sparse tensors have no storage of their own; wrappers may claim a sparse layout without being one.
+bool AddSparse(ThreadState& thread, c10::TensorImpl* impl, bool written, bool evidence) {
+  if (auto* coo = dynamic_cast<at::SparseTensorImpl*>(impl)) {
+    return CollectTouches(thread, coo->indices(), written, evidence) &&
+           CollectTouches(thread, coo->values(), written, evidence);
+  }
+  if (auto* compressed = dynamic_cast<at::SparseCsrTensorImpl*>(impl)) {
+    return CollectTouches(thread, compressed->compressed_indices(), written, evidence) &&
+           CollectTouches(thread, compressed->plain_indices(), written, evidence) &&
+           CollectTouches(thread, compressed->values(), written, evidence);
+  }
+  return true;
+}
+
+// Calls `touch(first, count, stream)` for each run of touches on one device.
+template <typename Touch>
+bool ForEachDevice(ThreadState& thread, Touch touch) {
+  size_t first = 0;
+  const size_t count = thread.touches.size();
+  while (first < count) {
+    size_t next = first + 1;
+    for (size_t i = next; i < count; ++i) {  // bring the touches of the same device together
+      if (thread.devices[i] != thread.devices[first]) continue;
+      std::swap(thread.devices[i], thread.devices[next]);
+      std::swap(thread.touches[i], thread.touches[next]);
+      ++next;
+    }
+    if (!touch(&thread.touches[first], next - first, CurrentStream(thread.devices[first]))) return false;
+    first = next;
+  }
+  return true;
+}
+
+// A storage that got another block while it was denied (resize_) still carries the flag: resident means
+// allowed.
+void AllowStale(const WeirTouch* touches, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    auto* storage = static_cast<c10::StorageImpl*>(touches[i].storage);
+    if (storage != nullptr && storage->throw_on_immutable_data_ptr()) StorageAllow(storage);
+  }
+}
+
+}  // namespace
+
+bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, bool written, bool evidence) {
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  if (!tensor.defined()) return true;
+  if (impl->key_set().has(c10::DispatchKey::Python)) return false;
+  if (impl->has_storage()) {
+    AddStorage(thread, impl->unsafe_storage().unsafeGetStorageImpl(), written, evidence);
+    return true;
+  }
+  const c10::Layout layout = impl->layout();
+  return layout == c10::kStrided || AddSparse(thread, impl, written, evidence);
+}
+
+bool CollectTouches(ThreadState& thread, const c10::IValue& value, bool written, bool evidence) {
+  if (value.isTensor()) return CollectTouches(thread, value.toTensor(), written, evidence);
+  if (value.isStorage()) {
+    AddStorage(thread, value.toStorage().unsafeGetStorageImpl(), written, evidence);
+    return true;
+  }
+  if (!value.isList() && !value.isTuple()) return true;
+  if (value.isIntList() || value.isDoubleList() || value.isBoolList()) return true;
+  c10::ArrayRef<c10::IValue> elements =
+      value.isList() ? value.toListRef() : c10::ArrayRef<c10::IValue>(value.toTupleRef().elements());
+  for (const c10::IValue& element : elements) {
+    if (!element.isTensor() && !element.isList() && !element.isTuple() && !element.isNone()) break;
+    if (!CollectTouches(thread, element, written, evidence)) return false;
+  }
+  return true;
+}
+
+void ClearTouches(ThreadState& thread) {
+  thread.touches.clear();
+  thread.devices.clear();
+}
+
+bool TouchCollected(ThreadState& thread, WeirError* error) {
+  return ForEachDevice(thread, [error](const WeirTouch* touches, size_t count, void* stream) {
+    if (weir_touch(touches, count, stream, error) != WEIR_OK) return false;
+    AllowStale(touches, count);
+    return true;
+  });
+}
+
+bool TouchCollectedIfResident(ThreadState& thread) {
+  return ForEachDevice(thread, [](const WeirTouch* touches, size_t count, void* stream) {
+    return weir_touch_if_resident(touches, count, stream) != 0;
+  });
+}
+
+}  // namespace weir::plugin
