@@ -135,6 +135,7 @@ absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount
   }
   if (!run.has_value()) return absl::ResourceExhaustedError("the device's address reservation is used up");
   absl::Status mapped = space_->MapFrames(*run, *frames);
+  if (room_maker_ != nullptr) room_maker_->FramesHeld(frames_.held().bytes());
   LockHolder lock(&mutex_);
   if (!mapped.ok()) {
     pages_.PutUnmapped(*run);

@@ -1,0 +1,277 @@
+// Making room: the ladder of free frames, free pages, evictions, other threads' pins; and the eviction itself.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/check.h"
+#include "allocator/base/log.h"
+#include "allocator/base/nvtx_range.h"
+#include "allocator/base/size_text.h"
+#include "allocator/wait_scope.h"
+#include "offload/pager.h"
+#include "offload/waiting_pinner.h"
+
+namespace weir {
+
+absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, Stream stream) {
+  WaitingPinner waiting(device_, op);
+  TurnQueue::Turn turn(turns_);
+  return RoomFor(pages, op, stream, turn);
+}
+
+// The device's context is current. Each round takes the first rung that gives anything and starts again.
+absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Stream stream, TurnQueue::Turn& turn) {
+  Refusal refusal;
+  for (;;) {
+    uint64_t pin_epoch;
+    {
+      LockHolder lock(&device_.mutex());
+      pin_epoch = device_.PinEpochLocked();
+    }
+    std::optional<FrameReservation> frames = device_.frames().TryReserve(pages);
+    if (frames.has_value()) return *std::move(frames);
+    SettleFills(/*wait=*/false);
+    if (pages <= device_.frames().ceiling()) {
+      PageCount available = device_.frames().Available();
+      PageCount missing = pages > available ? pages - available : PageCount(1);
+      if (device_.FinishFrees(/*wait=*/false)) continue;
+      absl::StatusOr<PageCount> freed = device_.Harvest(missing);
+      if (freed.ok() && freed->count() == 0) freed = Evict(missing, stream, refusal);
+      if (!freed.ok()) return freed.status();
+      if (freed->count() > 0 || device_.FinishFrees(/*wait=*/true)) continue;
+      WaitScope waiting;
+      LockHolder lock(&device_.mutex());
+      if (device_.PinEpochLocked() != pin_epoch) continue;
+      if (device_.ActivePinnersLocked() > 0) {
+        device_.WaitForPinsLocked(pin_epoch);
+        continue;
+      }
+    }
+    if (turn.StepAside()) continue;
+    NvtxRange range(RangeKind::kOutOfMemory, pages.bytes());
+    return absl::ResourceExhaustedError(Explain(pages, op, refusal));
+  }
+}
+
+std::string Pager::Explain(PageCount pages, OpPins& op, const Refusal& refusal) {
+  Bytes pinned_here = op.BytesPinned(&device_), pinned, unproven;
+  {
+    LockHolder lock(&device_.mutex());
+    for (const Extent* extent : device_.ExtentsLocked()) {
+      if (!extent->HasFrames() || extent->kind == ExtentKind::kSlab) continue;
+      if (extent->pins > 0 || extent->pinned_for_good) {
+        pinned += extent->bytes();
+      } else if (extent->without_evidence > 0) {
+        unproven += extent->bytes();
+      }
+    }
+  }
+  std::string text = absl::StrCat(
+      "Weir: ", op.name(), " needs ", FormatBytes(pinned_here + pages.bytes()), " in VRAM at once (",
+      FormatBytes(pages.bytes()), " more than it has pinned); the cap is ", FormatBytes(device_.cap()), " (WEIR_VRAM), ",
+      FormatBytes(device_.frames().held().bytes()), " held: ", FormatBytes(SaturatingSubtract(pinned, pinned_here)),
+      " pinned by others, ", FormatBytes(unproven), " never seen as an op's input, ", FormatBytes(device_.Floor()),
+      " floor of small tensors.");
+  if (!refusal.text.empty()) absl::StrAppend(&text, " Nothing more could leave: ", refusal.text, ".");
+  return text;
+}
+
+absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& refusal) {
+  if (blind_threads_.load() > 0) {
+    refusal.text = "a thread runs with record functions disabled, so its ops cannot be seen";
+    return PageCount();
+  }
+  std::vector<Victim> victims = PickVictims(pages);
+  if (victims.empty()) return PageCount();
+  TakeSlots(victims, refusal);
+  if (victims.empty()) return PageCount();
+  Bytes bytes;
+  for (const Victim& victim : victims) bytes += victim.extent->bytes();
+  NvtxRange range(RangeKind::kEvict, bytes);
+  if (!said_first_eviction_.exchange(true)) {
+    Log(LogLevel::kWarn, "device ", device_.device().value, ": use has reached the cap of ", FormatBytes(device_.cap()),
+        "; tensors now move to RAM (up to ", FormatBytes(ram_.budget()), ", WEIR_RAM)");
+  }
+  absl::Status copied = CopyOut(victims, stream);
+  if (!copied.ok()) {
+    CancelVictims(victims);
+    return copied;
+  }
+  return UnmapVictims(victims);
+}
+
+std::vector<Pager::Victim> Pager::PickVictims(PageCount pages) {
+  LockHolder lock(&device_.mutex());
+  std::vector<Extent*> extents;
+  std::vector<Candidate> candidates;
+  for (Extent* extent : device_.ExtentsLocked()) {
+    if (!extent->MayLeave()) continue;
+    extents.push_back(extent);
+    candidates.push_back(Candidate{extent->number, extent->last_touch, extent->pages.count});
+  }
+  std::vector<Victim> victims;
+  for (size_t index : policy_.PickVictims(candidates, pages)) {
+    Extent* extent = extents[index];
+    victims.push_back(Victim{extent, extent->state, extent->fill.event, extent->fill.stream});
+    DenyLocked(extent);
+    device_.BeginDrainLocked(extent);
+  }
+  return victims;
+}
+
+// A filling extent already has slots; the copy out goes back to them. Victims that get none stay in VRAM.
+void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
+  for (size_t i = 0; i < victims.size(); ++i) {
+    if (victims[i].was == Residency::kFilling) continue;
+    PageCount pages = victims[i].extent->pages.count;  // constant
+    absl::StatusOr<std::vector<RamSlot>> slots = ram_.Take(pages);
+    while (!slots.ok() && SettleFills(/*wait=*/true)) slots = ram_.Take(pages);
+    if (slots.ok()) {
+      LockHolder lock(&device_.mutex());
+      victims[i].extent->slots = *std::move(slots);
+      continue;
+    }
+    refusal.text = std::string(slots.status().message());
+    CancelVictims(std::span(victims).subspan(i, 1));
+    victims.erase(victims.begin() + static_cast<ptrdiff_t>(i--));
+  }
+}
+
+// D2H behind every use of the victims (R9), then one host wait for all of it.
+absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
+  StreamUses uses;
+  std::vector<StreamUse> covered;
+  {
+    LockHolder lock(&device_.mutex());
+    for (const Victim& victim : victims) uses.Add(victim.extent->uses);
+    for (const StreamUse& use : uses.uses()) {
+      if (use.stream != stream && !device_.clock().HasPassed(use)) covered.push_back(device_.clock().Newest(use.stream));
+    }
+    covered.push_back(device_.clock().Mark(stream));
+  }
+  std::vector<Event> events;
+  absl::Status status;
+  auto wait_for = [&](Stream other) {
+    absl::StatusOr<Event> event = device_.events().Record(other);
+    if (absl::IsInvalidArgument(event.status())) return driver_.SynchronizeContext();  // the job destroyed the stream
+    if (!event.ok()) return event.status();
+    events.push_back(*event);
+    return driver_.WaitEvent(stream, *event);
+  };
+  for (const StreamUse& use : covered) {
+    if (status.ok() && use.stream != stream) status = wait_for(use.stream);
+  }
+  uint64_t copies = 0;
+  for (const Victim& victim : victims) {
+    PageRun pages = victim.extent->pages;
+    const std::vector<RamSlot>& slots = victim.extent->slots;  // nobody else changes a draining extent's slots
+    for (size_t first = 0; first < slots.size() && status.ok();) {
+      size_t end = first + 1;
+      while (end < slots.size() && static_cast<char*>(slots[end].memory) ==
+                                       static_cast<char*>(slots[end - 1].memory) + kPageBytes.count()) {
+        ++end;
+      }
+      PageRun part{pages.first + first, PageCount(end - first)};
+      status = driver_.CopyToHost(slots[first].memory, device_.space().AddressOf(part), part.count.bytes(), stream);
+      ++copies;
+      first = end;
+    }
+  }
+  absl::StatusOr<Event> done = status.ok() ? device_.events().Record(stream) : absl::StatusOr<Event>(status);
+  if (done.ok()) {
+    WaitScope waiting;
+    status = driver_.SynchronizeEvent(*done);
+    events.push_back(*done);
+  } else {
+    // Copies may still run into slots that are about to be given up.
+    status = done.status();
+    absl::Status drained = driver_.SynchronizeContext();
+    if (!drained.ok()) Log(LogLevel::kError, "after a failed eviction: ", drained.message());
+  }
+  for (Event event : events) device_.events().Return(event);
+  LockHolder lock(&device_.mutex());
+  counters_.copies += copies;
+  for (const StreamUse& use : covered) {
+    if (status.ok()) device_.clock().Passed(use);
+  }
+  return status;
+}
+
+absl::StatusOr<PageCount> Pager::UnmapVictims(std::vector<Victim>& victims) {
+  PageCount freed;
+  for (size_t i = 0; i < victims.size(); ++i) {
+    const Victim& victim = victims[i];
+    std::vector<FrameHandle> frames;
+    absl::Status status = device_.space().UnmapFrames(victim.extent->pages, &frames);
+    if (!status.ok()) {  // still mapped, the bytes are still there
+      CancelVictims(std::span(victims).subspan(i));
+      return status;
+    }
+    freed += victim.extent->pages.count;
+    {
+      LockHolder lock(&device_.mutex());
+      ++counters_.evictions;
+      counters_.evicted_bytes += victim.extent->bytes();
+      device_.EndDrainLocked(victim.extent);
+    }
+    if (victim.was == Residency::kFilling) device_.events().Return(victim.fill_event);
+    device_.frames().Return(frames);
+  }
+  return freed;
+}
+
+// Victims stay in VRAM after all, in the state they were in.
+void Pager::CancelVictims(std::span<const Victim> victims) {
+  for (const Victim& victim : victims) {
+    std::vector<RamSlot> slots;
+    {
+      LockHolder lock(&device_.mutex());
+      AllowLocked(victim.extent);
+      if (victim.was == Residency::kResident) slots = std::move(victim.extent->slots);
+      device_.CancelDrainLocked(victim.extent, victim.was);
+    }
+    ram_.Return(slots);
+  }
+}
+
+bool Pager::SettleFills(bool wait) {
+  std::vector<RamSlot> released;
+  for (;;) {
+    Event oldest;
+    {
+      LockHolder lock(&device_.mutex());
+      auto passed = [&](Event event) {
+        absl::StatusOr<bool> done = driver_.QueryEvent(event);
+        if (done.ok() && !*done) {
+          if (oldest.handle == nullptr) oldest = event;
+          return false;
+        }
+        device_.events().Return(event);
+        return true;
+      };
+      std::erase_if(filling_, [&](const auto& entry) {
+        auto [extent, event] = entry;
+        if (extent->state != Residency::kFilling || extent->fill.event != event) {
+          // Freed (its slots are in retired_) or drained (the eviction returns the event), unless it drains right now
+          // and may come back: CancelDrain leaves `fill` as it was.
+          return !(extent->state == Residency::kDraining && extent->fill.event == event);
+        }
+        if (!passed(event)) return false;
+        std::vector<RamSlot> slots = device_.EndFillLocked(extent);
+        released.insert(released.end(), slots.begin(), slots.end());
+        return true;
+      });
+      std::erase_if(retired_, [&](RetiredSlots& retired) {
+        if (retired.fill.event.handle != nullptr && !passed(retired.fill.event)) return false;
+        released.insert(released.end(), retired.slots.begin(), retired.slots.end());
+        return true;
+      });
+    }
+    if (!released.empty() || !wait || oldest.handle == nullptr) break;
+    WaitScope waiting;
+    if (!driver_.SynchronizeEvent(oldest).ok()) break;
+  }
+  ram_.Return(released);
+  return !released.empty();
+}
+
+}  // namespace weir

@@ -1,0 +1,193 @@
+// Touch: an op is about to use blocks. All of them become resident, or none stays pinned.
+#include "absl/strings/str_cat.h"
+#include "allocator/base/check.h"
+#include "allocator/base/log.h"
+#include "allocator/base/nvtx_range.h"
+#include "allocator/base/size_text.h"
+#include "allocator/wait_scope.h"
+#include "offload/pager.h"
+#include "offload/waiting_pinner.h"
+
+namespace weir {
+
+Pager::Pager(DeviceAllocator& device, PinnedStore& ram, const Policy& policy, StorageHooks hooks)
+    : device_(device), driver_(device.driver()), ram_(ram), policy_(policy), hooks_(hooks) {}
+
+absl::Status Pager::Touch(std::span<const TouchRequest> requests, OpPins& op, Stream stream) {
+  {
+    LockHolder lock(&device_.mutex());
+    if (TryPinAllLocked(requests, op, stream)) return absl::OkStatus();
+  }
+  return TouchSlow(requests, op, stream);
+}
+
+bool Pager::TouchIfResident(std::span<const TouchRequest> requests, OpPins& op, Stream stream) {
+  LockHolder lock(&device_.mutex());
+  return TryPinAllLocked(requests, op, stream);
+}
+
+bool Pager::TryPinAllLocked(std::span<const TouchRequest> requests, OpPins& op, Stream stream) {
+  device_.mutex().AssertHeld();
+  for (const TouchRequest& request : requests) {
+    const Block* block = device_.FindBlockLocked(request.addr);
+    if (block == nullptr) continue;
+    Residency state = block->extent->state;
+    if (state != Residency::kResident && state != Residency::kFilling) return false;
+  }
+  for (const TouchRequest& request : requests) {
+    Block* block = device_.FindBlockLocked(request.addr);
+    if (block != nullptr) NoteTouchLocked(block, request, op, stream);
+  }
+  return true;
+}
+
+void Pager::NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& op, Stream stream) {
+  device_.mutex().AssertHeld();
+  Extent* extent = block->extent;
+  if (extent->kind == ExtentKind::kSlab) return;  // always resident, never denied
+  if (request.storage != nullptr && block->storage == nullptr && hooks_.retain != nullptr) {
+    hooks_.retain(request.storage);
+    block->storage = request.storage;
+  }
+  // Without its storage an evicted block could not be flagged, so a block leaves only once one is known.
+  bool flaggable = block->storage != nullptr || hooks_.retain == nullptr;
+  if (request.evidence && flaggable && !block->evidence) {
+    block->evidence = true;
+    --extent->without_evidence;
+  }
+  if (extent->state == Residency::kFilling && extent->fill.stream != stream) {
+    // R9: every stream that touches a filling extent waits for its copy, not only the first.
+    absl::Status status = driver_.WaitEvent(stream, extent->fill.event);
+    if (!status.ok()) Log(LogLevel::kError, "a stream could not wait for a copy: ", status.message());
+  }
+  device_.PinLocked(extent, stream, op);
+}
+
+absl::Status Pager::TouchSlow(std::span<const TouchRequest> requests, OpPins& op, Stream stream) {
+  ScopedContext context(driver_, device_.device());
+  WaitingPinner waiting(device_, op);
+  TurnQueue::Turn turn(turns_);
+  const size_t pins_before = op.size();
+  for (const TouchRequest& request : requests) {
+    for (;;) {
+      Extent* extent = nullptr;
+      {
+        LockHolder lock(&device_.mutex());
+        Block* block = device_.FindBlockLocked(request.addr);
+        if (block == nullptr) break;
+        extent = block->extent;
+        if (extent->HasFrames()) {
+          // Only the holder of the turn drains, and that is this thread.
+          WEIR_CHECK(extent->state != Residency::kDraining);
+          NoteTouchLocked(block, request, op, stream);
+          waiting.RefreshLocked();
+          break;
+        }
+      }
+      absl::StatusOr<FrameReservation> frames = RoomFor(extent->pages.count, op, stream, turn);
+      absl::Status status = frames.ok() ? Fetch(extent, *std::move(frames), stream) : frames.status();
+      if (!status.ok()) {
+        op.ReleaseFrom(pins_before);
+        LockHolder lock(&device_.mutex());
+        waiting.RefreshLocked();
+        return status;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pager::Fetch(Extent* extent, FrameReservation frames, Stream stream) {
+  NvtxRange range(RangeKind::kFetch, extent->bytes());
+  const PageRun pages = extent->pages;  // the storage is an argument of this thread's op: the extent stays
+  absl::Status status = device_.space().MapFrames(pages, frames);
+  if (!status.ok()) return status;
+  uint64_t copies = 0;
+  const std::vector<RamSlot>& slots = extent->slots;
+  for (size_t first = 0; first < slots.size() && status.ok();) {
+    size_t end = first + 1;
+    while (end < slots.size() && static_cast<char*>(slots[end].memory) ==
+                                     static_cast<char*>(slots[end - 1].memory) + kPageBytes.count()) {
+      ++end;
+    }
+    PageRun part{pages.first + first, PageCount(end - first)};
+    status = driver_.CopyToDevice(device_.space().AddressOf(part), slots[first].memory, part.count.bytes(), stream);
+    ++copies;
+    first = end;
+  }
+  absl::StatusOr<Event> event = status.ok() ? device_.events().Record(stream) : absl::StatusOr<Event>(status);
+  if (!event.ok()) {
+    std::vector<FrameHandle> back;
+    absl::Status undone = driver_.SynchronizeContext();
+    if (undone.ok()) undone = device_.space().UnmapFrames(pages, &back);
+    if (!undone.ok()) Log(LogLevel::kError, "a failed fetch could not be undone: ", undone.message());
+    device_.frames().Return(back);
+    return event.status();
+  }
+  LockHolder lock(&device_.mutex());
+  device_.BeginFillLocked(extent, Fill{stream, *event});
+  AllowLocked(extent);
+  filling_.emplace_back(extent, *event);
+  ++counters_.fetches;
+  counters_.fetched_bytes += extent->bytes();
+  counters_.copies += copies;
+  return absl::OkStatus();
+}
+
+absl::Status Pager::PinForGood(DeviceAddr addr, OpPins& op, Stream stream) {
+  TouchRequest request{addr};
+  size_t pins_before = op.size();
+  absl::Status status = Touch(std::span(&request, 1), op, stream);
+  if (!status.ok()) return status;
+  {
+    LockHolder lock(&device_.mutex());
+    Block* block = device_.FindBlockLocked(addr);
+    if (block != nullptr && block->extent->kind != ExtentKind::kSlab) block->extent->pinned_for_good = true;
+  }
+  if (!op.InOp()) op.ReleaseFrom(pins_before);
+  return status;
+}
+
+bool Pager::IsResident(DeviceAddr addr) {
+  LockHolder lock(&device_.mutex());
+  const Block* block = device_.FindBlockLocked(addr);
+  return block == nullptr || block->extent->HasFrames();
+}
+
+void Pager::DenyLocked(Extent* extent) {
+  if (hooks_.deny == nullptr) return;
+  for (Block* block = extent->first; block != nullptr; block = block->after) {
+    if (!block->IsFree() && block->storage != nullptr) {
+      hooks_.deny(block->storage, block->addr.pointer(),
+                  "Weir moved this tensor out of VRAM, and something takes its address outside of any op that Weir "
+                  "can see. WEIR_DISABLE=1 runs the job without Weir.");
+    }
+  }
+}
+
+void Pager::AllowLocked(Extent* extent) {
+  if (hooks_.allow == nullptr) return;
+  for (Block* block = extent->first; block != nullptr; block = block->after) {
+    if (!block->IsFree() && block->storage != nullptr) hooks_.allow(block->storage);
+  }
+}
+
+PagerCounters Pager::Counters() {
+  LockHolder lock(&device_.mutex());
+  return counters_;
+}
+
+void Pager::FramesHeld(Bytes held) {
+  if (!device_.HasCap() || held.count() <= device_.cap().count() / 2) return;
+  if (!warmed_up_.exchange(true)) ram_.WarmUp();
+}
+
+void Pager::Retire(RetiredSlots slots) { retired_.push_back(std::move(slots)); }
+
+void Pager::Trim() {
+  ScopedContext context(driver_, device_.device());
+  SettleFills(/*wait=*/false);
+  ram_.Trim();
+}
+
+}  // namespace weir

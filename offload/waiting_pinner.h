@@ -1,0 +1,41 @@
+// While a thread queues for room or makes room itself, nobody needs to wait for its pins to end: they end only after.
+// Tells the device so for as long as it lives.
+#ifndef WEIR_OFFLOAD_WAITING_PINNER_H_
+#define WEIR_OFFLOAD_WAITING_PINNER_H_
+
+#include "allocator/device_allocator.h"
+#include "offload/pager.h"
+
+namespace weir {
+
+class Pager::WaitingPinner {
+ public:
+  WaitingPinner(DeviceAllocator& device, OpPins& op) : device_(device), op_(op) {
+    LockHolder lock(&device_.mutex());
+    RefreshLocked();
+  }
+  ~WaitingPinner() {
+    LockHolder lock(&device_.mutex());
+    if (counted_) device_.AddWaitingPinnerLocked(-1);
+  }
+  WaitingPinner(const WaitingPinner&) = delete;
+  WaitingPinner& operator=(const WaitingPinner&) = delete;
+
+  // The thread has taken its first pin on the device, or released its last.
+  void RefreshLocked() {
+    device_.mutex().AssertHeld();
+    bool holds = op_.Holds(&device_);
+    if (holds == counted_) return;
+    device_.AddWaitingPinnerLocked(holds ? 1 : -1);
+    counted_ = holds;
+  }
+
+ private:
+  DeviceAllocator& device_;
+  OpPins& op_;
+  bool counted_ = false;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_OFFLOAD_WAITING_PINNER_H_
