@@ -1,10 +1,10 @@
 // Time of malloc + free through torch's CUDA allocator interface, whoever is behind it: torch's own, or Weir.
 // tools/bench_host/compare.py runs it both ways in alternation. No kernels, no Python.
-// Prints one JSON line: nanoseconds for a malloc + free pair, median and 99th percentile over batches of 64 pairs, for
-// `same` (one size again and again), `mix` (sizes of a training step, freed last in first out) and `churn` (a window of
-// 256 live blocks, the oldest freed).
-#include <c10/cuda/CUDACachingAllocator.h>
+// Prints one JSON line: nanoseconds for a malloc + free pair, median and 99th percentile over batches of 64
+// pairs, for `same` (one size again and again), `mix` (sizes of a training step, freed last in first out) and
+// `churn` (a window of 256 live blocks, the oldest freed).
 #include <ATen/ops/empty.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 
 #include <algorithm>
 #include <chrono>
@@ -80,7 +80,8 @@ void Churn(const std::vector<size_t>& sizes, size_t& next, std::deque<c10::DataP
 }
 
 void Print(const char* name, Times times, bool last = false) {
-  std::printf("\"%s\": {\"median_ns\": %.1f, \"p99_ns\": %.1f}%s", name, times.median, times.p99, last ? "}\n" : ", ");
+  std::printf("\"%s\": {\"median_ns\": %.1f, \"p99_ns\": %.1f}%s", name, times.median, times.p99,
+              last ? "}\n" : ", ");
 }
 
 }  // namespace

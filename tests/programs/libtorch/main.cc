@@ -1,6 +1,7 @@
-// A training program in C++: a perceptron with AdamW on device `cuda`, no Python in the process, nothing of Weir.
-// Prints the same JSON line as the Python programs (see common.py): digest, losses, peak_allocated_bytes.
-// Usage: libtorch_training [cpu]. The digest is XXH3-128 over the bits of losses, weights and optimizer state.
+// A training program in C++: a perceptron with AdamW on device `cuda`, no Python in the process, nothing of
+// Weir. Prints the same JSON line as the Python programs (see common.py): digest, losses,
+// peak_allocated_bytes. Usage: libtorch_training [cpu]. The digest is XXH3-128 over the bits of losses,
+// weights and optimizer state.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <torch/torch.h>
 #include <xxhash.h>
@@ -67,8 +68,8 @@ std::vector<double> Train(torch::nn::Sequential& model, torch::optim::AdamW& opt
 void AddState(Digest& digest, torch::nn::Sequential& model, torch::optim::AdamW& optimizer) {
   for (const torch::Tensor& parameter : model->parameters()) {
     digest.Add(parameter);
-    const auto& state =
-        static_cast<const torch::optim::AdamWParamState&>(*optimizer.state().at(parameter.unsafeGetTensorImpl()));
+    const auto& state = static_cast<const torch::optim::AdamWParamState&>(
+        *optimizer.state().at(parameter.unsafeGetTensorImpl()));
     digest.Add(state.exp_avg());
     digest.Add(state.exp_avg_sq());
   }
