@@ -260,7 +260,7 @@ bool FreeBlock(void* address) noexcept {
     ReportFree(address);
   } catch (...) {  // a hook's failure is no reason to keep the block
   }
-  return weir_free(address) != 0;
+  return weir_release(address) != 0;
 }
 
 bool InstallAllocator() {

@@ -65,7 +65,7 @@ WEIR_API int32_t weir_init(int32_t device_count, WeirError* error);
 WEIR_API void* weir_allocate(int32_t device, uint64_t bytes, void* stream, WeirError* error);
 
 /* Never fails, never waits; unknown and NULL addresses are ignored. Returns 1 if the block was Weir's. */
-WEIR_API int32_t weir_free(void* address);
+WEIR_API int32_t weir_release(void* address); /* not weir_free: the preloaded loader exports that name, and it would win */
 
 /* The block that contains `address` was used on `stream`: its bytes are reused only after that stream has passed
  * its free. Interior pointers resolve. Unknown addresses are ignored. `external` is 1 for streams that torch does
