@@ -76,13 +76,16 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at):
     def held(original):
         @functools.wraps(original)
         def method(self, *args, **kwargs):
-            if self.device.type != "cuda":
-                return original(self, *args, **kwargs)
-            checked(hold, self)
+            holding = 0
             try:
+                for storage in (self, *args):
+                    if isinstance(storage, torch.UntypedStorage) and storage.device.type == "cuda":
+                        checked(hold, storage)
+                        holding += 1
                 return original(self, *args, **kwargs)
             finally:
-                let_go()
+                for _ in range(holding):
+                    let_go()
         return method
 
     def exported(original):
@@ -103,7 +106,8 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at):
 
     wrap(torch.Tensor, "data_ptr", data_ptr)
     wrap(torch.UntypedStorage, "data_ptr", untyped_data_ptr)
-    for name in ("resize_", "_write_file", "_set_from_file", "_share_cuda_"):
+    for name in ("resize_", "copy_", "fill_", "__getitem__", "__setitem__", "_write_file", "_set_from_file",
+                 "_share_cuda_"):
         wrap(torch.UntypedStorage, name, held(getattr(torch.UntypedStorage, name)))
     wrap(torch.Tensor, "__dlpack__", exported(torch.Tensor.__dlpack__))
     wrap(torch._C, "_to_dlpack", exported(torch._C._to_dlpack))
