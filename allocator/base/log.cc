@@ -10,9 +10,10 @@
 namespace weir {
 namespace {
 
-// What StartLog was told. Leaked and replaced as a whole, so that a line written during exit or by a thread
-// that raced with StartLog still finds one that is complete.
+// What StartLog was told. Replaced as a whole and never freed, so that a line written during exit or by a
+// thread that raced with StartLog still finds one that is complete.
 struct LogFile {
+  LogFile* replaced;  // keeps the older ones reachable, for leak checkers
   std::string pattern;
   std::string rank;
   long pid;
@@ -31,7 +32,7 @@ LogFile* OpenLogFile(const std::string& pattern, const std::string& rank) {
   const long pid = getpid();
   const std::string path = ExpandLogFile(pattern, pid, HostName(), rank);
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  return new LogFile{pattern, rank, pid, fd};
+  return new LogFile{current.load(std::memory_order_acquire), pattern, rank, pid, fd};
 }
 
 int CurrentFd() {
@@ -77,7 +78,8 @@ std::string ExpandLogFile(absl::string_view pattern, long pid, absl::string_view
 absl::Status StartLog(const LogSpec& spec, absl::string_view rank) {
   internal::log_level.store(static_cast<int>(spec.level), std::memory_order_relaxed);
   if (spec.file.empty()) {
-    current.store(nullptr, std::memory_order_release);
+    current.store(new LogFile{current.load(std::memory_order_acquire), "", "", getpid(), STDERR_FILENO},
+                  std::memory_order_release);
     return absl::OkStatus();
   }
   LogFile* file = OpenLogFile(spec.file, std::string(rank));
