@@ -1,6 +1,9 @@
 # weir_library(NAME [SHARED|STATIC|OBJECT] SRCS ... DEPS ...): one target per folder, explicit dependencies.
 # weir_test(NAME SRCS ... DEPS ... [LABELS ...]): a GoogleTest program registered with ctest, label `unit` by default.
 set(WEIR_WARNINGS -Wall -Wextra -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND WEIR_WARNINGS -Wno-restrict)  # false alarms of g++ 12 on std::string (GCC bug 105329)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND WEIR_WARNINGS -Wthread-safety)
 endif()
@@ -39,4 +42,18 @@ function(weir_test name)
     set(ARG_LABELS unit)
   endif()
   gtest_discover_tests(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 60)
+endfunction()
+
+# weir_exports(TARGET): the library exports what tests/symbols/TARGET.txt names (names or globs, one a line), nothing else.
+# Hidden visibility alone leaves the templates of the standard library exported, where another copy in the process may
+# be taken for ours.
+function(weir_exports target)
+  set(list "${CMAKE_SOURCE_DIR}/tests/symbols/${target}.txt")
+  set_property(DIRECTORY "${CMAKE_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+  file(STRINGS "${list}" names)
+  list(JOIN names ";\n    " names)
+  set(script "${CMAKE_BINARY_DIR}/exports/${target}.map")
+  file(CONFIGURE OUTPUT "${script}" CONTENT "{\n  global:\n    ${names};\n  local:\n    *;\n};\n" @ONLY)
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${script}")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
 endfunction()
