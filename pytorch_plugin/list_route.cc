@@ -139,7 +139,13 @@ Route DecideRoute(const ListArguments& arguments, bool is_foreach, bool is_copy)
 
 uint64_t BytesAt(const ListArguments& arguments, size_t index) {
   uint64_t bytes = 0;
-  for (const std::vector<Tensor>& list : arguments.lists) bytes += list[index].nbytes();
+  for (size_t list = 0; list < arguments.lists.size(); ++list) {
+    const Tensor& t = arguments.lists[list][index];
+    const auto same = [&](const std::vector<Tensor>& earlier) { return earlier[index].is_same(t); };
+    if (std::none_of(arguments.lists.begin(), arguments.lists.begin() + static_cast<ptrdiff_t>(list), same)) {
+      bytes += t.nbytes();
+    }
+  }
   return bytes;
 }
 

@@ -47,6 +47,13 @@ std::map<uintptr_t, Block>::iterator Find(const void* address) {
   return at < it->first + it->second.bytes ? it : blocks.end();
 }
 
+const Block* BlockOf(const void* storage) {
+  for (const auto& [base, block] : blocks) {
+    if (block.storage == storage) return &block;
+  }
+  return nullptr;
+}
+
 bool Pinned(uintptr_t base) {
   for (uintptr_t pin : pins) {
     if (pin == base) return true;
@@ -238,10 +245,16 @@ WEIR_API uint64_t fake_ops() { return ops; }
 WEIR_API uint64_t fake_touched() { return touched; }
 WEIR_API uint64_t fake_chunks() { return chunks; }
 WEIR_API uint64_t fake_blocks() { return blocks.size(); }
-WEIR_API int fake_is_escaped(const void* address) {
+// By StorageImpl; -1: not seen in any op.
+WEIR_API int fake_is_resident(const void* storage) {
   Lock lock(mutex);
-  auto it = Find(address);
-  return it != blocks.end() && it->second.escaped;
+  const Block* block = BlockOf(storage);
+  return block == nullptr ? -1 : block->resident;
+}
+WEIR_API int fake_is_escaped(const void* storage) {
+  Lock lock(mutex);
+  const Block* block = BlockOf(storage);
+  return block == nullptr ? -1 : block->escaped;
 }
 // The log since the last call, one line each, cut to `size`.
 WEIR_API void fake_take_log(char* text, size_t size) {
