@@ -1,0 +1,244 @@
+// The C ABI over the runtime: types and errors are translated, nothing else happens here.
+#include "pytorch_plugin/core_abi.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "allocator/base/log.h"
+#include "pytorch_plugin/runtime.h"
+
+namespace weir {
+namespace {
+
+int32_t Fail(WeirError* error, int32_t code, absl::string_view text) {
+  if (error != nullptr) {
+    error->code = code;
+    size_t length = std::min(text.size(), sizeof(error->text) - 1);
+    std::memcpy(error->text, text.data(), length);
+    error->text[length] = '\0';
+  }
+  return code;
+}
+
+int32_t CodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk: return WEIR_OK;
+    case absl::StatusCode::kResourceExhausted: return WEIR_OUT_OF_MEMORY;
+    case absl::StatusCode::kInvalidArgument: return WEIR_INVALID;
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kFailedPrecondition: return WEIR_UNAVAILABLE;
+    default: return WEIR_DEVICE_ERROR;
+  }
+}
+
+int32_t Fail(WeirError* error, const absl::Status& status) { return Fail(error, CodeOf(status), status.message()); }
+
+// As above, with torch's sentence in front of an out-of-memory reason.
+int32_t FailOn(Device& device, Bytes requested, const absl::Status& status, WeirError* error) {
+  if (CodeOf(status) != WEIR_OUT_OF_MEMORY) return Fail(error, status);
+  Runtime::Get().CountOom();
+  return Fail(error, WEIR_OUT_OF_MEMORY, OutOfMemoryText(device, requested, std::string(status.message())));
+}
+
+TouchRequest Request(const WeirTouch& touch) {
+  return TouchRequest{DeviceAddr::Of(touch.address), touch.storage, touch.written != 0, touch.evidence != 0};
+}
+
+// The touches of one device at a time; nearly always there is one device and no copy to make twice.
+template <typename Each>
+bool ForEachDevice(const WeirTouch* touches, size_t count, Each each) {
+  static thread_local std::vector<TouchRequest>* requests = new std::vector<TouchRequest>;
+  Runtime& runtime = Runtime::Get();
+  for (int i = 0; i < Runtime::kMaxDevices; ++i) {
+    Device* device = runtime.Find(i);
+    if (device == nullptr) continue;
+    requests->clear();
+    for (const WeirTouch& touch : std::span(touches, count)) {
+      if (device->allocator->Contains(DeviceAddr::Of(touch.address))) requests->push_back(Request(touch));
+    }
+    if (!requests->empty() && !each(*device, *requests)) return false;
+  }
+  return true;
+}
+
+Bytes SizeOf(Device& device, std::span<const TouchRequest> requests) {
+  Bytes sum;
+  for (const TouchRequest& request : requests) {
+    if (auto block = device.allocator->FindBlock(request.addr)) sum += block->requested;
+  }
+  return sum;
+}
+
+WeirStat Export(const Stat& stat) { return WeirStat{stat.current, stat.peak, stat.allocated, stat.freed}; }
+
+}  // namespace
+}  // namespace weir
+
+using namespace weir;  // NOLINT: this file is the boundary of the namespace
+
+extern "C" {
+
+int32_t weir_start(const WeirHost* host, WeirError* error) {
+  if (host == nullptr || host->abi_version != WEIR_CORE_ABI_VERSION) {
+    return Fail(error, WEIR_INVALID, "the plugin and libweir_core.so are of different versions");
+  }
+  absl::Status status = Runtime::Get().Start(*host);
+  return status.ok() ? WEIR_OK : Fail(error, status);
+}
+
+int32_t weir_wants_observer(void) { return Runtime::Get().HasCap() ? 1 : 0; }
+
+int32_t weir_init(int32_t device_count, WeirError* error) {
+  absl::Status status = Runtime::Get().Init(device_count);
+  return status.ok() ? WEIR_OK : Fail(error, status);
+}
+
+void* weir_allocate(int32_t index, uint64_t bytes, void* stream, WeirError* error) {
+  absl::Status status;
+  Device* device = Runtime::Get().GetDevice(index, &status);
+  if (device == nullptr) {
+    Fail(error, status);
+    return nullptr;
+  }
+  absl::StatusOr<DeviceAddr> addr = device->allocator->Allocate(Bytes(bytes), Stream::Of(stream), OpPins::OfThisThread());
+  if (addr.ok()) return addr->pointer();
+  FailOn(*device, Bytes(bytes), addr.status(), error);
+  return nullptr;
+}
+
+int32_t weir_release(void* address) {
+  Device* device = Runtime::Get().Owner(address);
+  return device != nullptr && device->allocator->Free(DeviceAddr::Of(address)) ? 1 : 0;
+}
+
+void weir_record_stream(void* address, void* stream, int32_t /*external*/) {
+  Device* device = Runtime::Get().Owner(address);
+  if (device != nullptr) device->allocator->RecordStream(DeviceAddr::Of(address), Stream::Of(stream));
+}
+
+int32_t weir_find_block(const void* address, void** base, uint64_t* bytes) {
+  Device* device = Runtime::Get().Owner(address);
+  if (device == nullptr) return 0;
+  std::optional<DeviceAllocator::BlockInfo> block = device->allocator->FindBlock(DeviceAddr::Of(address));
+  if (!block.has_value()) return 0;
+  if (base != nullptr) *base = block->base.pointer();
+  if (bytes != nullptr) *bytes = block->requested.count();
+  return 1;
+}
+
+void weir_op_enter(const char* name) { OpPins::OfThisThread().Enter(name); }
+void weir_op_leave(void) { OpPins::OfThisThread().Leave(); }
+void weir_chunk_begin(void) { OpPins::OfThisThread().BeginChunk(); }
+void weir_chunk_end(void) { OpPins::OfThisThread().EndChunk(); }
+void weir_count_op(void) { Runtime::Get().CountOp(); }
+void weir_blind_thread(int32_t on) { Runtime::Get().AddBlindThread(on != 0 ? 1 : -1); }
+
+int32_t weir_touch(const WeirTouch* touches, size_t count, void* stream, WeirError* error) {
+  OpPins& op = OpPins::OfThisThread();
+  size_t pins_before = op.size();
+  int32_t code = WEIR_OK;
+  ForEachDevice(touches, count, [&](Device& device, const std::vector<TouchRequest>& requests) {
+    absl::Status status = device.pager->Touch(requests, op, Stream::Of(stream));
+    if (!status.ok()) code = FailOn(device, SizeOf(device, requests), status, error);
+    return status.ok();
+  });
+  if (code != WEIR_OK) op.ReleaseFrom(pins_before);  // of devices that had succeeded
+  return code;
+}
+
+int32_t weir_touch_if_resident(const WeirTouch* touches, size_t count, void* stream) {
+  OpPins& op = OpPins::OfThisThread();
+  size_t pins_before = op.size();
+  bool all = ForEachDevice(touches, count, [&](Device& device, const std::vector<TouchRequest>& requests) {
+    return device.pager->TouchIfResident(requests, op, Stream::Of(stream));
+  });
+  if (!all) op.ReleaseFrom(pins_before);
+  return all ? 1 : 0;
+}
+
+int32_t weir_pin_escaped(void* address, void* stream, WeirError* error) {
+  Device* device = Runtime::Get().Owner(address);
+  if (device == nullptr) return WEIR_OK;
+  absl::Status status = device->pager->PinForGood(DeviceAddr::Of(address), OpPins::OfThisThread(), Stream::Of(stream));
+  return status.ok() ? WEIR_OK : FailOn(*device, Bytes(), status, error);
+}
+
+int32_t weir_is_resident(const void* address) {
+  Device* device = Runtime::Get().Owner(address);
+  return device == nullptr || device->pager->IsResident(DeviceAddr::Of(address)) ? 1 : 0;
+}
+
+uint64_t weir_chunk_bytes(int32_t index) {
+  Device* device = Runtime::Get().Find(index);
+  if (device == nullptr || !device->allocator->HasCap()) return UINT64_MAX;
+  return std::max(device->allocator->cap() / 8, kPageBytes).count();
+}
+
+int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
+  *stats = WeirDeviceStats{};
+  Device* device = Runtime::Get().Find(index);
+  if (device == nullptr) return 0;
+  DeviceAllocator& allocator = *device->allocator;
+  DeviceCounters counters = allocator.Counters();
+  FramePool& frames = allocator.frames();
+  for (int pool = 0; pool < WEIR_POOLS; ++pool) {
+    stats->allocation[pool] = stats->active[pool] = Export(counters.blocks[pool]);
+    stats->allocated_bytes[pool] = stats->active_bytes[pool] = Export(counters.bytes[pool]);
+    stats->requested_bytes[pool] = Export(counters.requested[pool]);
+    stats->segment[pool] = Export(counters.extents[pool]);
+    stats->reserved_bytes[pool] = Export(counters.reserved[pool]);
+  }
+  // Reserved is what is physically held, cached and pooled frames included.
+  stats->reserved_bytes[WEIR_ALL].current = static_cast<int64_t>(frames.held().bytes().count());
+  stats->reserved_bytes[WEIR_ALL].peak = static_cast<int64_t>(frames.peak_held().bytes().count());
+  stats->num_alloc_retries = counters.retries;
+  stats->num_ooms = counters.out_of_memory;
+  stats->num_device_alloc = counters.extents[kAllPools].allocated;
+  stats->num_device_free = counters.extents[kAllPools].freed;
+  PagerCounters pager = device->pager->Counters();
+  stats->cap = allocator.cap().count();
+  stats->resident = frames.held().bytes().count();
+  stats->peak_resident = frames.peak_held().bytes().count();
+  stats->floor = allocator.Floor().count();
+  stats->spilled_ram = device->ram->used().count();
+  stats->evictions = pager.evictions;
+  stats->evicted_bytes = pager.evicted_bytes.count();
+  stats->fetches = pager.fetches;
+  stats->fetched_bytes = pager.fetched_bytes.count();
+  return 1;
+}
+
+void weir_reset_peak_stats(int32_t index) {
+  if (Device* device = Runtime::Get().Find(index)) device->allocator->ResetPeaks();
+}
+
+void weir_reset_accumulated_stats(int32_t index) {
+  if (Device* device = Runtime::Get().Find(index)) device->allocator->ResetAccumulated();
+}
+
+int32_t weir_memory_info(int32_t index, uint64_t* free_bytes, uint64_t* total_bytes) {
+  absl::Status status;
+  Device* device = Runtime::Get().GetDevice(index, &status);
+  if (device == nullptr) return 0;
+  *total_bytes = std::min(device->allocator->cap(), device->card_total).count();
+  *free_bytes = std::min(device->allocator->FreeWithoutEvicting().count(), *total_bytes);
+  return 1;
+}
+
+uint64_t weir_largest_free(int32_t index) {
+  Device* device = Runtime::Get().Find(index);
+  return device == nullptr ? 0 : std::min(device->allocator->LargestFree(), device->card_total).count();
+}
+
+void weir_empty_cache(int32_t index) {
+  if (Device* device = Runtime::Get().Find(index)) {
+    device->allocator->EmptyCache();
+    device->pager->Trim();
+  }
+}
+
+void weir_log(int32_t level, const char* text) { Log(static_cast<LogLevel>(level), text); }
+void weir_exit(void) { Runtime::Get().LogExit(); }
+
+}  // extern "C"

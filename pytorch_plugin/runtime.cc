@@ -1,0 +1,175 @@
+#include "pytorch_plugin/runtime.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/log.h"
+#include "allocator/base/nvtx_range.h"
+#include "allocator/base/size_text.h"
+#include "allocator/wait_scope.h"
+#include "offload/host_memory.h"
+#include "policies/registry.h"
+
+namespace weir {
+
+Runtime& Runtime::Get() {
+  static Runtime* runtime = new Runtime;
+  return *runtime;
+}
+
+absl::Status Runtime::Start(const WeirHost& host) {
+  LockHolder lock(&mutex_);
+  if (has_started_) return started_;
+  has_started_ = true;
+  host_ = host;
+  absl::StatusOr<Options> options = OptionsFromEnvironment();
+  std::vector<UnknownOption> unknown = FindUnknownOptions(ReadEnvironment());
+  if (!options.ok()) return started_ = options.status();
+  options_ = *options;
+  absl::Status log = StartLog(options_.log, RankText());
+  if (!log.ok()) return started_ = log;
+  for (const UnknownOption& option : unknown) {
+    if (options_.strict) return started_ = absl::InvalidArgumentError(option.Message());
+    Log(LogLevel::kWarn, option.Message());
+  }
+  policy_ = MakePolicy(options_.policy);
+  if (policy_ == nullptr) return started_ = absl::InvalidArgumentError(absl::StrCat("unknown WEIR_POLICY=", options_.policy));
+  WaitScope::SetHooks(WaitHooks{host.wait_begin, host.wait_end});
+  return started_;
+}
+
+absl::Status Runtime::Init(int device_count) {
+  LockHolder lock(&mutex_);
+  if (driver_ != nullptr) return absl::OkStatus();
+  absl::StatusOr<Driver*> driver = OpenDriver();
+  if (!driver.ok()) return driver.status();
+  for (int i = 0; i < std::min(device_count, kMaxDevices); ++i) {
+    absl::StatusOr<bool> vmm = (*driver)->SupportsVirtualMemory(DeviceIndex{i});
+    if (!vmm.ok()) return vmm.status();
+    if (!*vmm) return absl::FailedPreconditionError(absl::StrCat("device ", i, " has no virtual memory management"));
+  }
+  StartNvtx(options_.nvtx);
+  driver_ = *driver;
+  device_count_ = device_count;
+  return absl::OkStatus();
+}
+
+bool Runtime::HasCap() const {
+  auto capped = [](const VramLimit& limit) { return limit.kind != VramLimit::Kind::kOff; };
+  if (capped(options_.vram.every_device)) return true;
+  return std::any_of(options_.vram.by_device.begin(), options_.vram.by_device.end(),
+                     [&](const auto& entry) { return capped(entry.second); });
+}
+
+Bytes CapFor(const VramLimit& limit, const DeviceMemory& at_start) {
+  Bytes outside = at_start.total - std::min(at_start.free, at_start.total);
+  switch (limit.kind) {
+    case VramLimit::Kind::kOff:
+      return Bytes::Max();
+    case VramLimit::Kind::kBytes:
+      return limit.bytes;
+    case VramLimit::Kind::kPercent: {
+      Bytes share(static_cast<uint64_t>(static_cast<double>(at_start.total.count()) * limit.percent / 100));
+      return SaturatingSubtract(share, outside);
+    }
+    case VramLimit::Kind::kAuto:
+      break;
+  }
+  // For context growth and library workspaces: 3 %, at least 512 MiB, but never more than an eighth of a small card.
+  Bytes reserve = std::min(std::max(at_start.total / 33, MiB(512)), at_start.total / 8);
+  return SaturatingSubtract(at_start.total - outside, reserve);
+}
+
+absl::StatusOr<Bytes> Runtime::RamBudget() const {
+  if (options_.ram.bytes.has_value()) return *options_.ram.bytes;
+  absl::StatusOr<HostMemory> memory = AvailableHostMemory();
+  if (!memory.ok()) return memory.status();
+  return DefaultRamBudget(memory->available, LocalRanks());
+}
+
+absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
+  absl::StatusOr<DeviceMemory> memory = driver_->MemoryInfo(index);
+  if (!memory.ok()) return memory.status();
+  absl::StatusOr<Bytes> ram = RamBudget();
+  if (!ram.ok()) return ram.status();
+  Bytes cap = CapFor(options_.vram.ForDevice(index.value), *memory);
+  if (cap < kPageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("WEIR_VRAM leaves ", FormatBytes(cap), " of device ", index.value,
+                                                   ", less than one page of ", FormatBytes(kPageBytes)));
+  }
+  auto device = std::make_unique<Device>();
+  device->index = index;
+  device->card_total = memory->total;
+  // Evicted blocks keep their addresses: room for VRAM and tiers many times over.
+  Bytes addresses(std::bit_ceil(memory->total.count()) * 16);
+  auto allocator = DeviceAllocator::Create(*driver_, DeviceAllocator::Config{index, cap, addresses});
+  if (!allocator.ok()) return allocator.status();
+  device->allocator = *std::move(allocator);
+  device->ram = std::make_unique<PinnedStore>(*driver_, *ram);
+  device->pager = std::make_unique<Pager>(*device->allocator, *device->ram, *policy_,
+                                          StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow});
+  device->pager->AddBlindThread(blind_threads_.load());
+  device->allocator->SetRoomMaker(device->pager.get());
+  device->allocator->SetStorageRelease(host_.storage_release);
+  Log(LogLevel::kInfo, "device ", index.value, ": cap ", cap == Bytes::Max() ? "none" : FormatBytes(cap), ", RAM tier up to ",
+      FormatBytes(*ram), ", policy ", std::string(policy_->name()));
+  return device;
+}
+
+Device* Runtime::GetDevice(int index, absl::Status* status) {
+  Device* device = Find(index);
+  if (device != nullptr) return device;
+  LockHolder lock(&mutex_);
+  device = Find(index);
+  if (device != nullptr) return device;
+  if (driver_ == nullptr || index < 0 || index >= std::min(device_count_, kMaxDevices)) {
+    *status = absl::FailedPreconditionError(absl::StrCat("device ", index, " is not initialised"));
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<Device>> made = SetUp(DeviceIndex{index});
+  if (!made.ok()) {
+    *status = made.status();
+    return nullptr;
+  }
+  device = made->release();
+  devices_[static_cast<size_t>(index)].store(device, std::memory_order_release);
+  highest_device_.store(std::max(highest_device_.load(), index));
+  return device;
+}
+
+Device* Runtime::Owner(const void* address) const {
+  for (int i = 0; i <= highest_device_.load(std::memory_order_acquire); ++i) {
+    Device* device = Find(i);
+    if (device != nullptr && device->allocator->Contains(DeviceAddr::Of(address))) return device;
+  }
+  return nullptr;
+}
+
+void Runtime::AddBlindThread(int change) {
+  blind_threads_.fetch_add(change);
+  for (int i = 0; i <= highest_device_.load(); ++i) {
+    if (Device* device = Find(i)) device->pager->AddBlindThread(change);
+  }
+}
+
+void Runtime::LogExit() {
+  if (exited_.exchange(true) || !LogEnabled(LogLevel::kInfo)) return;
+  for (int i = 0; i <= highest_device_.load(); ++i) {
+    Device* device = Find(i);
+    if (device == nullptr) continue;
+    DeviceAllocator& allocator = *device->allocator;
+    DeviceCounters counters = allocator.Counters();
+    PagerCounters pager = device->pager->Counters();
+    Log(LogLevel::kInfo, "exit device=", i, " cap=", allocator.HasCap() ? absl::StrCat(allocator.cap().count()) : "off",
+        " peak_resident=", allocator.frames().peak_held().bytes().count(), " floor=", allocator.PeakFloor().count(),
+        " peak_logical=", counters.bytes[kAllPools].peak, " evictions=", pager.evictions, " evicted_bytes=",
+        pager.evicted_bytes.count(), " fetches=", pager.fetches, " fetched_bytes=", pager.fetched_bytes.count(),
+        " stalls=", WaitScope::count(), " ops_observed=", ops_.load(), " threads_started=0 copies=", pager.copies,
+        " driver_calls_steady=", allocator.SteadyDriverCalls(), " peak_frames=",
+        allocator.frames().peak_held().bytes().count(), " peak_requested=", counters.requested[kAllPools].peak,
+        " peak_ram=", device->ram->peak_used().count(), " out_of_memory=", ooms_.load());
+  }
+}
+
+}  // namespace weir
