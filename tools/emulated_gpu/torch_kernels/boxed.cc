@@ -1,0 +1,164 @@
+#include "tools/emulated_gpu/torch_kernels/boxed.h"
+
+#include <ATen/core/List.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "tools/emulated_gpu/torch_kernels/host.h"
+#include "tools/emulated_gpu/torch_kernels/lending.h"
+#include "tools/emulated_gpu/torch_kernels/random_state.h"
+
+namespace weir::emulated {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::IValue;
+using torch::jit::Stack;
+
+std::optional<c10::SafeKernelFunction>& OriginalCopy() {
+  static auto* kernel = new std::optional<c10::SafeKernelFunction>;
+  return *kernel;
+}
+
+DispatchKeySet CpuKeyFor(DispatchKeySet keys) {
+  switch (keys.highestPriorityTypeId()) {
+    case DispatchKey::SparseCUDA:
+      return DispatchKeySet(DispatchKey::SparseCPU);
+    case DispatchKey::SparseCsrCUDA:
+      return DispatchKeySet(DispatchKey::SparseCsrCPU);
+    default:
+      return DispatchKeySet(DispatchKey::CPU);
+  }
+}
+
+// The schema does not say that batch norm writes its running statistics (correctness R2), the kernels do.
+bool IsWritten(const c10::Argument& argument) {
+  if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) return true;
+  return argument.name() == "running_mean" || argument.name() == "running_var";
+}
+
+IValue LendValue(Lending& lending, const IValue& value, bool written) {
+  if (value.isTensor()) return lending.Lend(value.toTensor(), written);
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> lent;
+    for (const at::Tensor& tensor : value.toTensorVector()) lent.push_back(lending.Lend(tensor, written));
+    return lent;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> lent;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+      lent.push_back(tensor.has_value() ? std::optional<at::Tensor>(lending.Lend(*tensor, written)) : std::nullopt);
+    }
+    return lent;
+  }
+  if (value.isDevice() && value.toDevice().is_cuda()) return IValue(c10::Device(c10::kCPU));
+  return value;
+}
+
+void NoteResults(Lending& lending, const IValue& value) {
+  if (value.isTensor()) lending.NoteResult(value.toTensor());
+  if (!value.isTensorList()) return;
+  for (const at::Tensor& tensor : value.toTensorVector()) lending.NoteResult(tensor);
+}
+
+IValue TakeValue(Lending& lending, const IValue& value) {
+  if (value.isTensor()) return lending.TakeResult(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> taken;
+    for (const at::Tensor& tensor : value.toTensorVector()) taken.push_back(lending.TakeResult(tensor));
+    return taken;
+  }
+  return value;
+}
+
+std::optional<at::Generator> GivenGenerator(const Stack& stack, size_t first) {
+  for (size_t i = first; i < stack.size(); ++i) {
+    if (stack[i].isGenerator()) return stack[i].toGenerator();
+  }
+  return std::nullopt;
+}
+
+bool Draws(const c10::OperatorHandle& op) { return op.hasTag(at::Tag::nondeterministic_seeded); }
+
+// Runs the CPU kernel with nothing of torch's above it: no autograd, no autocast, no record functions (its inner ops
+// are CPU ops that a CUDA op would not show).
+void Redispatch(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  at::RecordFunctionGuard no_record_functions(false);
+  op.redispatchBoxed(key, stack);
+}
+
+void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, const Drawing* drawing) {
+  const auto& schema = op.schema();
+  const size_t count = schema.arguments().size(), first = stack->size() - count;
+  Lending lending;
+  // Written arguments first: their hooks must act before the same storage is lent for reading.
+  std::vector<IValue> lent(count);
+  for (const bool written : {true, false}) {
+    for (size_t i = 0; i < count; ++i) {
+      if (IsWritten(schema.arguments()[i]) == written) lent[i] = LendValue(lending, (*stack)[first + i], written);
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const bool generator = schema.arguments()[i].name() == "generator" && drawing != nullptr;
+    if (generator) lent[i] = drawing->host().has_value() ? IValue(*drawing->host()) : IValue();
+    (*stack)[first + i] = std::move(lent[i]);
+  }
+  Redispatch(op, key, stack);
+  lending.TakeBackArguments();
+  const size_t results = schema.returns().size(), from = stack->size() - results;
+  for (size_t i = from; i < stack->size(); ++i) NoteResults(lending, (*stack)[i]);
+  for (size_t i = from; i < stack->size(); ++i) (*stack)[i] = TakeValue(lending, (*stack)[i]);
+}
+
+bool DenseInTheSameOrder(const at::Tensor& one, const at::Tensor& other) {
+  return one.sizes() == other.sizes() && one.strides() == other.strides() && one.is_non_overlapping_and_dense();
+}
+
+// Bytes that only travel: what torch's own copy does without a kernel.
+bool OnlyTravels(const at::Tensor& to, const at::Tensor& from) {
+  return to.layout() == c10::kStrided && from.layout() == c10::kStrided && to.scalar_type() == from.scalar_type() &&
+         to.is_conj() == from.is_conj() && to.is_neg() == from.is_neg() && to.numel() > 0 &&
+         DenseInTheSameOrder(to, from);
+}
+
+}  // namespace
+
+void RunOnCpu(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  const OpName name(op.operator_name().name.c_str());
+  Host().count_launch();
+  if (!Draws(op)) {
+    RunLent(op, CpuKeyFor(keys), stack, nullptr);
+    return;
+  }
+  const Drawing drawing(GivenGenerator(*stack, stack->size() - op.schema().arguments().size()));
+  RunLent(op, CpuKeyFor(keys), stack, &drawing);
+}
+
+void KeepOriginalCopy() {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+  OriginalCopy() = op.getComputedKernelForDispatchKey(DispatchKey::CUDA);
+}
+
+void CopyOnCpu(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  const at::Tensor& to = (*stack)[stack->size() - 3].toTensor();
+  const at::Tensor& from = (*stack)[stack->size() - 2].toTensor();
+  if (to.defined() && from.defined() && OnlyTravels(to, from)) {
+    OriginalCopy()->callBoxed(op, keys, stack);
+    return;
+  }
+  RunOnCpu(op, keys, stack);
+}
+
+void RefuseByName(const c10::OperatorHandle& op, DispatchKeySet, Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "emulated GPU: ", toString(op.operator_name()), " has no CPU version");
+}
+
+void RunComposite(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  op.getComputedKernelForDispatchKey(DispatchKey::AutogradCPU).callBoxed(op, keys, stack);
+}
+
+}  // namespace weir::emulated

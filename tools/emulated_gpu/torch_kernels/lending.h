@@ -1,0 +1,60 @@
+// Lends CUDA tensors to CPU kernels as CPU tensors over the same bytes, and turns the results into CUDA tensors.
+// One Lending per op call, on the thread that runs the op.
+//
+// Bytes are taken with mutable_data_ptr() where the op writes and const_data_ptr() elsewhere, so that what is armed on
+// a storage (a throwing flag, a materialize hook) acts; such exceptions pass through.
+#ifndef WEIR_EMULATED_GPU_TORCH_KERNELS_LENDING_H_
+#define WEIR_EMULATED_GPU_TORCH_KERNELS_LENDING_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
+#include <vector>
+
+namespace weir::emulated {
+
+class Lending {
+ public:
+  // A CPU tensor over the bytes of `tensor`; anything that is not a CUDA tensor comes back as it is.
+  at::Tensor Lend(const at::Tensor& tensor, bool written);
+
+  // After the kernel: resized or restrided arguments get their new shape and bytes.
+  void TakeBackArguments();
+
+  // A result: the argument itself, a view of an argument's storage, or new CUDA memory with the same strides.
+  at::Tensor TakeResult(const at::Tensor& result);
+
+  // Before TakeResult: results that share one new storage keep sharing it.
+  void NoteResult(const at::Tensor& result);
+
+ private:
+  struct LentStorage {
+    c10::Storage original, lent;
+    void* bytes;
+    size_t size;
+  };
+  struct NewStorage {
+    c10::StorageImpl* host;
+    int uses;
+    c10::Storage device;
+  };
+
+  at::Tensor LendSparse(const at::Tensor& tensor, bool written);
+  at::Tensor LendCompressed(const at::Tensor& tensor, bool written);
+  LentStorage& LendStorage(const at::Tensor& tensor, bool written);
+  void TakeBackStorage(LentStorage& storage);
+  void TakeBackSparse(const at::Tensor& original, const at::Tensor& lent);
+  const at::Tensor* OriginalOf(const at::Tensor& lent) const;
+  at::Tensor TakeNew(const at::Tensor& result);
+  at::Tensor TakeSparse(const at::Tensor& result);
+  at::Tensor ViewOf(const c10::Storage& storage, const at::Tensor& like);
+
+  std::vector<LentStorage> storages_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> tensors_;  // original, lent
+  std::vector<at::Tensor> host_arguments_;                  // CPU tensors that were given as they are
+  std::vector<NewStorage> new_storages_;
+};
+
+}  // namespace weir::emulated
+
+#endif
