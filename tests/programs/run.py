@@ -21,6 +21,9 @@ import matrix
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+# cuBLAS workspaces are raw allocations that can never leave; by default (32 MiB on Hopper, for each stream) they would be
+# half of what these small jobs need.
+WORKSPACES = {"CUBLAS_WORKSPACE_CONFIG": ":4096:1", "CUBLASLT_WORKSPACE_SIZE": "1024"}
 
 
 @dataclasses.dataclass
@@ -42,7 +45,7 @@ class Runner:
 
     def command(self, program, cell, cap: int, card: int) -> tuple:
         """Environment additions and argument list for one run. `cap` and `card` in bytes, 0 for none."""
-        environment = {"WEIR_LOG": "info", "OMP_NUM_THREADS": str(self._threads)}
+        environment = {"WEIR_LOG": "info", "OMP_NUM_THREADS": str(self._threads), **WORKSPACES}
         arguments = [str(self._weir), "run", "--gpu", "emulated", "--kernels", cell.kernels]
         if card or program.card:
             environment["WEIR_EMULATED_VRAM"] = str(card) if card else program.card
