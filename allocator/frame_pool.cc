@@ -85,12 +85,15 @@ void FramePool::Return(const std::vector<FrameHandle>& frames) {
 
 void FramePool::Trim() {
   LockHolder lock(&mutex_);
-  for (FrameHandle frame : pooled_) {
+  std::erase_if(pooled_, [&](FrameHandle frame) {
     absl::Status status = driver_.ReleaseFrame(frame);
-    if (!status.ok()) Log(LogLevel::kWarn, "a frame could not be released: ", status.message());
+    if (!status.ok()) {  // it still exists, so it still counts
+      Log(LogLevel::kWarn, "a frame could not be released: ", status.message());
+      return false;
+    }
     held_ -= PageCount(1);
-  }
-  pooled_.clear();
+    return true;
+  });
   ceiling_ = cap_;
 }
 
