@@ -20,7 +20,9 @@ void OpPins::Leave() {
   WEIR_DCHECK(!names_.empty());
   if (names_.empty()) return;
   names_.pop_back();
-  if (names_.empty()) ReleaseFrom(0);
+  if (!names_.empty()) return;
+  chunks_.clear();  // of a list op that threw
+  ReleaseFrom(0);
 }
 
 void OpPins::EndChunk() {
