@@ -1,7 +1,7 @@
 #include "allocator/address_space.h"
 
+#include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
-#include "allocator/base/log.h"
 
 namespace weir {
 
@@ -40,7 +40,11 @@ absl::Status AddressSpace::MapFrames(PageRun run, FrameReservation& frames) {
   if (status.ok()) return status;
   if (mapped > 0) {
     absl::Status undone = driver_.Unmap(AddressOf(run), kPageBytes * mapped);
-    if (!undone.ok()) Log(LogLevel::kError, "a failed mapping could not be undone: ", undone.message());
+    if (!undone.ok()) {
+      taken.erase(taken.begin(), taken.begin() + static_cast<ptrdiff_t>(mapped));  // these stay where they are
+      frames.PutBack(std::move(taken));
+      return absl::DataLossError(absl::StrCat(status.message(), "; and it could not be undone: ", undone.message()));
+    }
   }
   for (uint64_t i = 0; i < mapped; ++i) frames_[run.first + i] = FrameHandle{};
   frames.PutBack(std::move(taken));

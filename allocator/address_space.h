@@ -33,7 +33,8 @@ class AddressSpace {
   uint64_t PageOf(DeviceAddr addr) const { return (addr - base_).count() >> kPageShift; }
 
   // Maps one frame per page, with access for the device. On failure nothing stays mapped and the frames are still in
-  // `frames`.
+  // `frames`; but after DATA_LOSS (the driver refused to undo it, too) the range must never be used again and the
+  // frames that stay mapped are lost.
   absl::Status MapFrames(PageRun run, FrameReservation& frames);
   // Unmaps and hands the frames over. The caller has made sure that no stream uses them any more. On failure the range
   // must be considered lost: nothing is handed over.
