@@ -2,7 +2,6 @@
 #include "allocator/device_allocator.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
@@ -41,6 +40,10 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream str
   if (!addr.ok() && kind == ExtentKind::kMedium) {
     // There may be no room for a whole shared extent, and yet for this block alone.
     addr = AllocateSlow(ExtentKind::kLarge, requested, stream, op);
+  }
+  if (!addr.ok()) {
+    LockHolder lock(&mutex_);
+    ++counters_.out_of_memory;
   }
   return addr;
 }
@@ -98,11 +101,7 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes 
   PageCount pages = kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : Layout::For(config_.cap).SharedPages(kind);
   for (;;) {
     absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
-    if (!fresh.ok()) {
-      LockHolder lock(&mutex_);
-      ++counters_.out_of_memory;
-      return fresh.status();
-    }
+    if (!fresh.ok()) return fresh.status();
     LockHolder lock(&mutex_);
     Block* block = *fresh;
     // A shared extent was made for us, but another thread may have been faster to cut it.
@@ -114,14 +113,16 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes 
 // New frames behind a fresh address range. Null: the block can now be had from the heap.
 absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
                                                       OpPins& op) {
+  if (FinishFrees(/*wait=*/false)) {  // before new frames: what the job has freed must not pile up
+    LockHolder lock(&mutex_);
+    Block* block = TryAllocateLocked(kind, requested, stream);
+    if (block != nullptr) return block;
+  }
   std::optional<FrameReservation> frames = frames_.TryReserve(pages);
   if (!frames.has_value()) {
-    FinishFrees(/*wait=*/false);
     {
       LockHolder lock(&mutex_);
       ++counters_.retries;
-      Block* block = TryAllocateLocked(kind, requested, stream);
-      if (block != nullptr) return block;
     }
     if (room_maker_ == nullptr) return absl::ResourceExhaustedError("no room, and nothing can be moved");
     absl::StatusOr<FrameReservation> room = room_maker_->MakeRoom(pages, op, stream);
@@ -138,14 +139,20 @@ absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount
   if (room_maker_ != nullptr) room_maker_->FramesHeld(frames_.held().bytes());
   LockHolder lock(&mutex_);
   if (!mapped.ok()) {
-    pages_.PutUnmapped(*run);
+    if (!absl::IsDataLoss(mapped)) pages_.PutUnmapped(*run);
     return mapped;
   }
   return NewExtentLocked(kind, PageHeap::MappedRun{*run, stream, {}}, requested);
 }
 
-DeviceAddr DeviceAllocator::FinishAllocationLocked(Block* block, Stream stream, OpPins& op) {
+absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block, Stream stream, OpPins& op) {
   Extent* extent = block->extent;
+  absl::Status ordered = JoinFillLocked(extent, stream);
+  if (!ordered.ok()) {
+    heap_.Free(block);
+    if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
+    return ordered;
+  }
   if (extent->live_blocks == 1 && extent->kind != ExtentKind::kLarge) {
     Extent*& spare = spare_[extent->kind == ExtentKind::kSlab ? 0 : 1];
     if (spare == extent) spare = nullptr;
@@ -154,6 +161,12 @@ DeviceAddr DeviceAllocator::FinishAllocationLocked(Block* block, Stream stream, 
   if (op.InOp()) PinLocked(extent, stream, op);
   WEIR_DCHECK_SLOW(extent->IsValid());
   return block->addr;
+}
+
+absl::Status DeviceAllocator::JoinFillLocked(const Extent* extent, Stream stream) {
+  if (extent->state != Residency::kFilling || extent->fill.stream == stream) return absl::OkStatus();
+  ScopedContext context(driver_, config_.device);
+  return driver_.WaitEvent(stream, extent->fill.event);
 }
 
 void DeviceAllocator::PinLocked(Extent* extent, Stream stream, OpPins& op) {
@@ -200,9 +213,9 @@ Extent* DeviceAllocator::NewExtentObjectLocked() {
 }
 
 void DeviceAllocator::MarkSteadyLocked() {
-  if (!std::has_single_bit(++allocations_)) return;
-  calls_at_mark_before_ = calls_at_mark_;
-  calls_at_mark_ = driver_.calls();
+  if (++allocations_ < next_mark_) return;
+  call_marks_.push_back(CallMark{allocations_, driver_.calls()});
+  next_mark_ = allocations_ + allocations_ / 16 + 1;
 }
 
 }  // namespace weir

@@ -88,6 +88,8 @@ class DeviceAllocator {
   void EndDrainLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginFillLocked(Extent* extent, Fill fill) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<RamSlot> EndFillLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Before `stream` uses the extent: it waits for the copy back that may still be queued on another (R9).
+  absl::Status JoinFillLocked(const Extent* extent, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StreamClock& clock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return clock_; }
   uint64_t NextTouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ++touches_; }
   // Threads whose op in flight pins something here and that are not waiting in the pager.
@@ -113,7 +115,8 @@ class DeviceAllocator {
   Bytes PeakFloor();
   Bytes FreeWithoutEvicting();
   Bytes LargestFree();
-  // Driver calls since the first half of the process's allocations: zero in steady state.
+  // Driver calls made during the last half of the process's allocations (at most half, at least 15/32): zero in steady
+  // state.
   uint64_t SteadyDriverCalls();
   // Conservation: pages of extents, free runs and the frames add up; every extent is valid.
   bool IsValid();
@@ -121,7 +124,7 @@ class DeviceAllocator {
  private:
   struct PendingFree {
     Block* block;
-    std::vector<std::pair<Event, StreamUse>> waits;
+    std::vector<std::pair<Event, StreamUse>> waits;  // event null: of a destroyed stream
   };
   // What has to happen after the mutex is released.
   struct AfterFree {
@@ -137,11 +140,15 @@ class DeviceAllocator {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  DeviceAddr FinishAllocationLocked(Block* block, Stream stream, OpPins& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<DeviceAddr> FinishAllocationLocked(Block* block, Stream stream, OpPins& op)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block* NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   AfterFree FreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool DeferFreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DeferFreeLocked(Block* block, std::vector<StreamUse>* unrecordable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsPendingLocked(const Block* block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WaitIsOverLocked(Event event, StreamUse use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitForDestroyedStreams(const std::vector<StreamUse>& uses) ABSL_LOCKS_EXCLUDED(mutex_);
   void ExtentEmptiedLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpPagesLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetireExtentLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -184,10 +191,14 @@ class DeviceAllocator {
   int pinning_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_pinners_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pin_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Driver calls when the number of allocations last was a power of two, and the time before that.
+  // Driver calls at certain numbers of allocations, each about 1/16 larger than the one before.
+  struct CallMark {
+    uint64_t allocations;
+    uint64_t calls;
+  };
   uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t calls_at_mark_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t calls_at_mark_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_mark_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<CallMark> call_marks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

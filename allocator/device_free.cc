@@ -7,16 +7,27 @@
 #include "allocator/wait_scope.h"
 
 namespace weir {
+namespace {
+
+constexpr Stream kNoStream(~uintptr_t{0});  // no driver gives this handle
+
+}  // namespace
 
 bool DeviceAllocator::Free(DeviceAddr addr) {
   AfterFree after;
+  std::vector<StreamUse> unrecordable;
   {
     LockHolder lock(&mutex_);
     Block* block = FindBlockLocked(addr);
     if (block == nullptr || block->addr != addr) return false;
-    if (!block->other_streams.uses().empty() && DeferFreeLocked(block)) return true;
-    after = FreeLocked(block);
+    bool deferred = false;
+    if (!block->other_streams.uses().empty()) {
+      if (IsPendingLocked(block)) return false;
+      deferred = DeferFreeLocked(block, &unrecordable);
+    }
+    if (!deferred) after = FreeLocked(block);
   }
+  if (!unrecordable.empty()) WaitForDestroyedStreams(unrecordable);
   if (after.storage != nullptr && release_storage_ != nullptr) release_storage_(after.storage);
   return true;
 }
@@ -71,7 +82,11 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
   space_->SetOwner(extent->pages, nullptr);
   if (mapped) {
     CountExtentLocked(extent, false);
-    pages_.PutMapped(PageHeap::MappedRun{extent->pages, extent->stream, std::move(extent->uses)});
+    // While a copy back is queued on another stream, the extent's own may not write here yet: nobody takes the pages
+    // but a harvest, which waits for all uses.
+    bool filled_elsewhere = extent->state == Residency::kFilling && extent->fill.stream != extent->stream;
+    Stream owner = filled_elsewhere ? kNoStream : extent->stream;
+    pages_.PutMapped(PageHeap::MappedRun{extent->pages, owner, std::move(extent->uses)});
   } else {
     pages_.PutUnmapped(extent->pages);
   }
@@ -106,8 +121,9 @@ void DeviceAllocator::RecordStream(DeviceAddr addr, Stream stream) {
   block->extent->uses.Add(use);
 }
 
-// Records an event on every stream that used the block; false when there is nothing to wait for.
-bool DeviceAllocator::DeferFreeLocked(Block* block) {
+// Records an event on every stream that used the block; false when there is nothing to wait for. `unrecordable`: the
+// uses that the caller has to wait for in another way, after the mutex is released.
+bool DeviceAllocator::DeferFreeLocked(Block* block, std::vector<StreamUse>* unrecordable) {
   ScopedContext context(driver_, config_.device);
   PendingFree pending{block, {}};
   for (const StreamUse& use : block->other_streams.uses()) {
@@ -116,10 +132,10 @@ bool DeviceAllocator::DeferFreeLocked(Block* block) {
     absl::StatusOr<Event> event = events_.Record(use.stream);
     if (event.ok()) {
       pending.waits.emplace_back(*event, until);
-    } else if (absl::IsInvalidArgument(event.status())) {
-      // The job has destroyed the stream: the driver finishes its work first, and nobody can name it any more.
-      absl::Status waited = driver_.SynchronizeContext();
-      if (!waited.ok()) Log(LogLevel::kWarn, "a destroyed stream could not be waited for: ", waited.message());
+    } else if (!absl::IsUnavailable(event.status())) {
+      // Most likely the job has destroyed the stream: its work goes on, and nobody can name it any more.
+      pending.waits.emplace_back(Event{}, until);
+      unrecordable->push_back(until);
     }  // otherwise CUDA is shutting down: nothing runs any more
   }
   if (pending.waits.empty()) return false;
@@ -128,24 +144,52 @@ bool DeviceAllocator::DeferFreeLocked(Block* block) {
   return true;
 }
 
+bool DeviceAllocator::IsPendingLocked(const Block* block) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const PendingFree& free) { return free.block == block; });
+}
+
+void DeviceAllocator::WaitForDestroyedStreams(const std::vector<StreamUse>& uses) {
+  {
+    ScopedContext context(driver_, config_.device);
+    WaitScope waiting;
+    absl::Status waited = driver_.SynchronizeContext();
+    if (!waited.ok()) {  // their blocks are lost
+      Log(LogLevel::kWarn, "a stream could not be waited for: ", waited.message());
+      return;
+    }
+  }
+  {
+    LockHolder lock(&mutex_);
+    for (const StreamUse& use : uses) clock_.Passed(use);
+  }
+  FinishFrees(/*wait=*/false);
+}
+
+bool DeviceAllocator::WaitIsOverLocked(Event event, StreamUse use) {
+  if (!clock_.HasPassed(use)) {
+    if (event.handle == nullptr) return false;
+    absl::StatusOr<bool> passed = driver_.QueryEvent(event);
+    if (passed.ok() ? !*passed : !absl::IsUnavailable(passed.status())) return false;  // unavailable: CUDA is gone
+    clock_.Passed(use);
+  }
+  if (event.handle != nullptr) events_.Return(event);
+  return true;
+}
+
 bool DeviceAllocator::FinishFrees(bool wait) {
   ScopedContext context(driver_, config_.device);
   std::vector<void*> storages;
   bool any = false;
   for (;;) {
-    Event oldest;
+    std::pair<Event, StreamUse> oldest;
     {
       LockHolder lock(&mutex_);
+      if (pending_.empty()) break;
       for (size_t i = 0; i < pending_.size();) {
         auto& waits = pending_[i].waits;
-        while (!waits.empty()) {
-          absl::StatusOr<bool> passed = driver_.QueryEvent(waits.back().first);
-          if (passed.ok() && !*passed) break;
-          clock_.Passed(waits.back().second);
-          events_.Return(waits.back().first);
-          waits.pop_back();
-        }
+        while (!waits.empty() && WaitIsOverLocked(waits.back().first, waits.back().second)) waits.pop_back();
         if (!waits.empty()) {
+          if (oldest.first.handle == nullptr) oldest = waits.back();
           ++i;
           continue;
         }
@@ -157,12 +201,13 @@ bool DeviceAllocator::FinishFrees(bool wait) {
         if (after.storage != nullptr) storages.push_back(after.storage);
         any = true;
       }
-      if (any || !wait || pending_.empty()) break;
-      oldest = pending_.front().waits.back().first;
+      if (any || !wait || oldest.first.handle == nullptr) break;
     }
     WaitScope waiting;
-    absl::Status status = driver_.SynchronizeEvent(oldest);
+    absl::Status status = driver_.SynchronizeEvent(oldest.first);
     if (!status.ok()) break;
+    LockHolder lock(&mutex_);
+    clock_.Passed(oldest.second);
   }
   for (void* storage : storages) {
     if (release_storage_ != nullptr) release_storage_(storage);
