@@ -1,0 +1,244 @@
+// Allocation: alignment, kinds, reuse, caches, limits.
+#include "allocator/device_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/allocator/device_fixture.h"
+
+namespace weir {
+namespace {
+
+using fakes::Call;
+using fakes::Fault;
+
+class DeviceAllocatorTest : public ::testing::Test {
+ protected:
+  DeviceFixture fixture_{PageCount(16)};
+  fakes::FakeDriver& driver_ = fixture_.driver;
+  DeviceAllocator& device_ = *fixture_.device;
+};
+
+TEST_F(DeviceAllocatorTest, Allocate_AnySize_IsAlignedTo512AndUsable) {
+  for (Bytes size :
+       {Bytes(1), Bytes(513), KiB(700), kMedium, kMedium + Bytes(1), kLarge, kLarge + Bytes(1)}) {
+    DeviceAddr at = fixture_.Allocate(size);
+    EXPECT_EQ(at.value() % 512, 0u) << size.count();
+    fixture_.Write(at, size, 1);
+    fixture_.Check(at, size, 1);
+  }
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_AfterFreeOnTheSameStream_MakesNoDriverCall) {
+  for (Bytes size : {kSmall, kMedium, kLarge}) {
+    fixture_.Free(fixture_.Allocate(size));
+    uint64_t calls = driver_.calls();
+    fixture_.Free(fixture_.Allocate(size));
+    EXPECT_EQ(driver_.calls(), calls) << size.count();
+  }
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_LargeOfTheSameSize_GetsTheCachedExtentAsItIs) {
+  const Bytes size = kPageBytes * 3;
+  DeviceAddr first = fixture_.Allocate(size);
+  fixture_.Free(first);
+  EXPECT_EQ(fixture_.Allocate(size - Bytes(5)), first);
+  auto block = device_.FindBlock(first);
+  ASSERT_TRUE(block.has_value());
+  EXPECT_EQ(block->requested, size - Bytes(5));
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_LargerThanAnyCachedExtent_UsesTheirPagesTogether) {
+  DeviceAddr first = fixture_.Allocate(kLarge), second = fixture_.Allocate(kLarge);
+  fixture_.Free(first);
+  fixture_.Free(second);
+  Bytes held = driver_.frames();
+  DeviceAddr both = fixture_.Allocate(kLarge * 2);
+  EXPECT_EQ(both, std::min(first, second));
+  EXPECT_EQ(driver_.frames(), held);
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_OtherStream_DoesNotGetPagesOfTheFirst) {
+  for (Bytes size : {kSmall, kMedium, kLarge}) {
+    DeviceAddr first = fixture_.Allocate(size, kStreamA);
+    fixture_.Write(first, size, 1, kStreamA);
+    fixture_.Free(first);
+    DeviceAddr second = fixture_.Allocate(size, kStreamB);
+    EXPECT_NE(first, second);
+    fixture_.Write(second, size, 2, kStreamB);  // the fake reports it if nothing orders the two
+  }
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_MediumBlocks_ShareAnExtent) {
+  DeviceAddr first = fixture_.Allocate(kMedium), second = fixture_.Allocate(kMedium);
+  EXPECT_EQ(second, first + kMedium);
+  EXPECT_EQ(driver_.frames(), Layout::For(device_.cap()).medium_pages.bytes());
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_BeyondTheCap_IsRefusedAndChangesNothing) {
+  DeviceAddr all = fixture_.Allocate(kPageBytes * 16);
+  EXPECT_TRUE(absl::IsResourceExhausted(device_.Allocate(Bytes(1), kStreamA, fixture_.no_op).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(device_.Allocate(kLarge, kStreamA, fixture_.no_op).status()));
+  EXPECT_TRUE(device_.IsValid());
+  EXPECT_EQ(device_.Counters().blocks[kAllPools].current, 1);
+  fixture_.Free(all);
+  fixture_.Allocate(kPageBytes * 16);
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_NoRoomForASharedExtent_MediumBlockGetsItsOwn) {
+  fixture_.Allocate(kPageBytes * 15);
+  ASSERT_GT(Layout::For(device_.cap()).medium_pages, PageCount(1));
+  DeviceAddr at = fixture_.Allocate(kMedium);
+  fixture_.Write(at, kMedium, 1);
+  EXPECT_EQ(device_.Counters().out_of_memory, 0);
+}
+
+TEST_F(DeviceAllocatorTest, Allocate_DriverRefusesFrames_IsRefusedUntilEmptyCache) {
+  fixture_.Allocate(kLarge);
+  driver_.PlanFault(
+      Fault{.call = Call::kCreateFrame, .status = absl::ResourceExhaustedError("others took it")});
+  EXPECT_TRUE(absl::IsResourceExhausted(device_.Allocate(kLarge, kStreamA, fixture_.no_op).status()));
+  device_.EmptyCache();
+  fixture_.Allocate(kLarge);
+}
+
+TEST_F(DeviceAllocatorTest, EmptyCache_NothingInUse_GivesEveryFrameBack) {
+  std::vector<DeviceAddr> blocks;
+  for (Bytes size : {kSmall, kMedium, kLarge, kLarge * 2}) {
+    blocks.push_back(fixture_.Allocate(size));
+    fixture_.Write(blocks.back(), size, 1);
+  }
+  for (DeviceAddr at : blocks) fixture_.Free(at);
+  device_.EmptyCache();
+  EXPECT_EQ(driver_.frames(), Bytes());
+  EXPECT_EQ(device_.frames().held(), PageCount());
+  fixture_.Allocate(kPageBytes * 16);
+}
+
+TEST_F(DeviceAllocatorTest, EmptyCache_BlocksInUse_KeepsThem) {
+  DeviceAddr keep = fixture_.Allocate(kLarge);
+  fixture_.Write(keep, kLarge, 9);
+  fixture_.Free(fixture_.Allocate(kLarge * 2));
+  device_.EmptyCache();
+  EXPECT_EQ(driver_.frames(), kLarge);
+  fixture_.Check(keep, kLarge, 9);
+}
+
+TEST_F(DeviceAllocatorTest, Harvest_PartOfTheFreePages_TakesTheOldestAndWaitsForTheirUses) {
+  DeviceAddr old = fixture_.Allocate(kLarge), wall = fixture_.Allocate(kLarge),
+             young = fixture_.Allocate(kLarge);
+  fixture_.Write(old, kLarge, 1);
+  fixture_.Write(young, kLarge, 2);
+  fixture_.Free(old);
+  DeviceAddr other = fixture_.Allocate(kLarge * 2);  // flushes the cache and takes nothing of it
+  fixture_.Free(young);
+  ScopedContext context(driver_, kDevice);
+  EXPECT_EQ(*device_.Harvest(PageCount(2)), PageCount(2));
+  EXPECT_FALSE(driver_.Mapped(old));
+  EXPECT_TRUE(driver_.Mapped(young));
+  EXPECT_EQ(device_.frames().pooled(), PageCount(2));
+  fixture_.Free(wall);
+  fixture_.Free(other);
+}
+
+TEST_F(DeviceAllocatorTest, Harvest_UnmapFails_KeepsThePagesMappedAndUsable) {
+  DeviceAddr at = fixture_.Allocate(kLarge);
+  fixture_.Free(at);
+  ScopedContext context(driver_, kDevice);
+  driver_.PlanFault(Fault{.call = Call::kUnmap});
+  EXPECT_FALSE(device_.Harvest(PageCount(2)).ok());
+  EXPECT_TRUE(device_.IsValid());
+  EXPECT_EQ(fixture_.Allocate(kLarge), at);
+  fixture_.Write(at, kLarge, 1);
+}
+
+TEST_F(DeviceAllocatorTest, WaitUntilPassed_DestroyedStream_WaitsForAll) {
+  DeviceAddr at = fixture_.Allocate(kLarge, kStreamB);
+  fixture_.Write(at, kLarge, 1, kStreamB);
+  fixture_.Free(at);
+  driver_.DestroyStream(kStreamB);
+  device_.EmptyCache();  // the fake reports an unmap in flight
+  EXPECT_EQ(driver_.frames(), Bytes());
+}
+
+TEST_F(DeviceAllocatorTest, FindBlock_InteriorAndForeignAddresses_AreTold) {
+  for (Bytes size : {kSmall, kMedium, kLarge}) {
+    DeviceAddr at = fixture_.Allocate(size);
+    auto block = device_.FindBlock(at + size - Bytes(1));
+    ASSERT_TRUE(block.has_value());
+    EXPECT_EQ(block->base, at);
+    EXPECT_EQ(block->requested, size);
+    EXPECT_TRUE(device_.Contains(at));
+    fixture_.Free(at);
+    EXPECT_FALSE(device_.FindBlock(at).has_value());
+  }
+  EXPECT_FALSE(device_.FindBlock(DeviceAddr(4096)).has_value());
+  EXPECT_FALSE(device_.Contains(DeviceAddr(4096)));
+  device_.RecordStream(DeviceAddr(4096), kStreamB);  // nothing happens
+}
+
+TEST_F(DeviceAllocatorTest, Counters_AllocateAndFree_AddUp) {
+  DeviceAddr small = fixture_.Allocate(Bytes(100)), large = fixture_.Allocate(kLarge + Bytes(1));
+  DeviceCounters now = device_.Counters();
+  EXPECT_EQ(now.blocks[kAllPools].current, 2);
+  EXPECT_EQ(now.bytes[kSmallPool].current, 512);
+  EXPECT_EQ(now.requested[kSmallPool].current, 100);
+  EXPECT_EQ(now.bytes[kLargePool].current, static_cast<int64_t>((kPageBytes * 3).count()));
+  EXPECT_EQ(now.requested[kAllPools].current, static_cast<int64_t>(kLarge.count() + 101));
+  EXPECT_EQ(now.reserved[kAllPools].current, static_cast<int64_t>((kPageBytes * 4).count()));
+  EXPECT_EQ(device_.Floor(), kPageBytes);
+  fixture_.Free(small);
+  fixture_.Free(large);
+  now = device_.Counters();
+  EXPECT_EQ(now.requested[kAllPools].current, 0);
+  EXPECT_EQ(now.requested[kAllPools].peak, static_cast<int64_t>(kLarge.count() + 101));
+  EXPECT_EQ(now.requested[kAllPools].freed, now.requested[kAllPools].allocated);
+}
+
+TEST_F(DeviceAllocatorTest, FreeWithoutEvicting_NoBlocks_IsTheCap) {
+  EXPECT_EQ(device_.FreeWithoutEvicting(), kPageBytes * 16);
+  fixture_.Free(fixture_.Allocate(kLarge));
+  EXPECT_EQ(device_.FreeWithoutEvicting(), kPageBytes * 16);
+  fixture_.Allocate(kLarge);
+  EXPECT_EQ(device_.FreeWithoutEvicting(), kPageBytes * 14);
+}
+
+TEST_F(DeviceAllocatorTest, SteadyDriverCalls_LoopOfTheSameSizes_AreZero) {
+  for (int i = 0; i < 64; ++i) {
+    DeviceAddr a = fixture_.Allocate(kSmall), b = fixture_.Allocate(kMedium), c = fixture_.Allocate(kLarge);
+    fixture_.Free(b);
+    fixture_.Free(a);
+    fixture_.Free(c);
+  }
+  EXPECT_EQ(device_.SteadyDriverCalls(), 0u);
+}
+
+TEST_F(DeviceAllocatorTest, AllocateAndFree_TwoThreadsOnTwoStreams_StayApart) {
+  auto work = [&](Stream stream, uint32_t pattern) {
+    OpPins op;
+    std::vector<std::pair<DeviceAddr, Bytes>> blocks;
+    for (int i = 0; i < 400; ++i) {
+      Bytes size = i % 7 == 0 ? kMedium : kSmall * (1 + i % 5);
+      absl::StatusOr<DeviceAddr> at = device_.Allocate(size, stream, op);
+      ASSERT_TRUE(at.ok());
+      fixture_.Write(*at, size, pattern, stream);
+      blocks.emplace_back(*at, size);
+      if (blocks.size() > 4) {
+        auto [oldest, bytes] = blocks.front();
+        fixture_.Check(oldest, bytes, pattern, stream);
+        ASSERT_TRUE(device_.Free(oldest));
+        blocks.erase(blocks.begin());
+      }
+    }
+    for (auto [at, size] : blocks) device_.Free(at);
+  };
+  std::thread other(work, kStreamB, 2);
+  work(kStreamA, 1);
+  other.join();
+  EXPECT_EQ(device_.Counters().blocks[kAllPools].current, 0);
+}
+
+}  // namespace
+}  // namespace weir
