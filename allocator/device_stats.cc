@@ -83,7 +83,10 @@ Bytes DeviceAllocator::LargestFree() { return FreeWithoutEvicting(); }
 
 uint64_t DeviceAllocator::SteadyDriverCalls() {
   LockHolder lock(&mutex_);
-  return driver_.calls() - calls_at_mark_before_;
+  for (const CallMark& mark : call_marks_) {
+    if (mark.allocations >= allocations_ / 2) return driver_.calls() - mark.calls;
+  }
+  return driver_.calls();
 }
 
 bool DeviceAllocator::IsValid() {
