@@ -22,6 +22,7 @@ struct Point {
 struct Follower {
   std::optional<Point> next;         // where the CUDA generator is if nobody touched it since the last draw
   std::optional<at::Generator> own;  // none: follows the default CPU generator
+  at::Tensor default_after;          // the default CPU generator's state after the last draw
   std::deque<std::pair<Point, at::Tensor>> past;
 };
 
@@ -50,18 +51,23 @@ at::Generator Detached(const Point& point, const at::Tensor* state) {
   return own;
 }
 
+// Whether the default CPU generator was seeded or restored together with the default CUDA one, now at `point`.
+bool MovedTogether(const Follower& follower, const Point& point, const at::Tensor* state) {
+  const at::Generator& cpu = at::detail::getDefaultCPUGenerator();
+  const at::Tensor now = cpu.get_state();
+  if (state != nullptr && SameBytes(*state, now)) return true;  // both restored, as by torch.utils.checkpoint
+  if (follower.default_after.defined() && SameBytes(follower.default_after, now)) return false;  // only CUDA's was
+  return point.seed == cpu.current_seed();  // torch.manual_seed
+}
+
 // The CUDA generator was seeded or restored since the last draw.
 void Restart(Follower& follower, const Point& point, bool is_default) {
   const at::Tensor* state = StateAt(follower, point);
-  if (is_default) {
-    const at::Generator& cpu = at::detail::getDefaultCPUGenerator();
-    const bool together = state != nullptr ? SameBytes(*state, cpu.get_state()) : point.seed == cpu.current_seed();
-    if (together) {
-      follower.own.reset();
-      return;
-    }
+  if (is_default && MovedTogether(follower, point, state)) {
+    follower.own.reset();
+    return;
   }
-  follower.own = Detached(point, point.offset == 0 ? nullptr : state);
+  follower.own = Detached(point, state);
 }
 
 }  // namespace
@@ -98,6 +104,7 @@ Drawing::~Drawing() {
     if (!host_.has_value()) follower.own->set_state(cpu.get_state());
     cpu.set_state(*default_before_);
   }
+  follower.default_after = at::detail::getDefaultCPUGenerator().get_state();
   const Point point = Where(device_);
   device_.set_offset(point.offset + kOffsetStep);
   follower.next = Where(device_);

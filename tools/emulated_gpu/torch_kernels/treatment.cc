@@ -11,7 +11,9 @@ constexpr const char* kDenseOriginal[] = {
     "aten::set_.source_Storage", "aten::set_.source_Storage_storage_offset",    "aten::set_.source_Tensor",
     "aten::view",                "aten::as_strided",    "aten::_reshape_alias", "aten::unfold",
     "aten::view_as_real",        "aten::view_as_complex", "aten::alias",        "aten::lift_fresh",
-    "aten::record_stream",       "aten::_local_scalar_dense", "aten::_pin_memory", "aten::is_pinned",
+    "aten::_efficientzerotensor", "aten::record_stream", "aten::_local_scalar_dense", "aten::_pin_memory", "aten::is_pinned",
+    "aten::_use_cudnn_ctc_loss", "aten::_use_cudnn_ctc_loss.Tensor", "aten::_use_miopen_ctc_loss",
+    "aten::_use_miopen_ctc_loss.Tensor",
 };
 
 // Shapes and parts of sparse tensors, and what is only composed of dense ops on those parts.
