@@ -7,6 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "tools/emulated_gpu/device/known_bytes.h"
+
 namespace weir::emulated {
 namespace {
 
@@ -107,6 +109,7 @@ uintptr_t TakeAddresses(size_t size, size_t alignment, uintptr_t hint) {
 }
 
 bool MakeInaccessible(uintptr_t address, size_t size) {
+  ForgetWritten(address, size);
   return mmap(reinterpret_cast<void*>(address), size, PROT_NONE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }

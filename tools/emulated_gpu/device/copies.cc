@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -41,7 +42,27 @@ void Count(size_t bytes) {
   Counted().copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-bool Moves(size_t bytes) { return Settings().kernels == Kernels::kCpu || bytes <= kMovedBytes; }
+// How bytes travel: with kernels `none` nothing moves above kMovedBytes, and what no host code wrote reads as zeros.
+enum class Travel { kMove, kZeros, kStay };
+
+Travel HowToCopy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, size_t span) {
+  if (Settings().kernels == Kernels::kCpu) return Travel::kMove;
+  const bool known = !from_device || IsKnown(from, span);
+  if (to_device) known ? RememberWritten(to, span) : ForgetWritten(to, span);
+  if (span > kMovedBytes) return Travel::kStay;
+  return known || to_device ? Travel::kMove : Travel::kZeros;
+}
+
+void MoveRows(void* to, const void* from, const Rows& rows, Travel travel) {
+  for (size_t row = 0; row < rows.height && travel != Travel::kStay; ++row) {
+    char* target = static_cast<char*>(to) + row * rows.to_pitch;
+    if (travel == Travel::kZeros) {
+      std::memset(target, 0, rows.width);
+    } else {
+      std::memmove(target, static_cast<const char*>(from) + row * rows.from_pitch, rows.width);
+    }
+  }
+}
 
 void FillRow(char* to, unsigned value, size_t element, size_t width) {
   if (element == 1) {
@@ -69,11 +90,9 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
   WaitForHostWork(*stream);
-  if (!Moves(bytes)) return CUDA_SUCCESS;
-  for (size_t row = 0; row < rows.height; ++row) {
-    std::memmove(static_cast<char*>(to) + row * rows.to_pitch, static_cast<const char*>(from) + row * rows.from_pitch,
-                 rows.width);
-  }
+  MoveRows(to, from, rows,
+           HowToCopy(reinterpret_cast<uintptr_t>(to), to_device, reinterpret_cast<uintptr_t>(from), from_device,
+                     from_span));
   return CUDA_SUCCESS;
 }
 
@@ -88,7 +107,8 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
   WaitForHostWork(*stream);
-  if (!Moves(bytes)) return CUDA_SUCCESS;
+  RememberWritten(reinterpret_cast<uintptr_t>(to), span);
+  if (Settings().kernels == Kernels::kNone && bytes > kMovedBytes) return CUDA_SUCCESS;
   for (size_t row = 0; row < rows.height; ++row) {
     FillRow(static_cast<char*>(to) + row * rows.to_pitch, value, element, rows.width);
   }
