@@ -37,14 +37,14 @@ class Suite:
             print(f"tools/test: {self.name}: {' '.join(map(str, step))}", flush=True)
             if subprocess.run(step, cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:
                 return False, "could not be built"
-        process = subprocess.Popen(self.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                                   errors="replace")
         summary = ""
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            if re.search(r"\d+ passed|tests passed|No tests were found", line):
-                summary = line.strip()
-        passed = process.wait() == 0
+        with subprocess.Popen(self.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              errors="replace") as process:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                if re.search(r"\d+ passed|tests passed|No tests were found", line):
+                    summary = line.strip()
+        passed = process.returncode == 0
         return passed, summary or ("passed" if passed else f"exit code {process.returncode}")
 
 

@@ -205,7 +205,7 @@ def check_readmes(tree):
     for folder in sorted({pathlib.PurePosixPath(path).parent for path in tree.with_suffix(CPP + (".py",))}):
         # A part of a folder may be described with it; tests mirror what they test and have one README.
         places = {str(folder)}
-        if folder.parts[0:1] == ("tools",) and len(folder.parts) > 2:
+        if folder.parts[0] in ("tools", "pytorch_plugin") and len(folder.parts) > 2 - (folder.parts[0] != "tools"):
             places.add(str(folder.parent))
         if folder.parts[0:1] == ("tests",):
             places.add("tests")
