@@ -84,11 +84,12 @@ class Pager final : public RoomMaker {
   void NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& op, Stream stream);
   absl::Status TouchSlow(std::span<const TouchRequest> requests, OpPins& op, Stream stream);
   absl::StatusOr<FrameReservation> RoomFor(PageCount pages, OpPins& op, Stream stream, TurnQueue::Turn& turn);
+  absl::StatusOr<bool> FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream, TurnQueue::Turn& turn);
   absl::Status Fetch(Extent* extent, FrameReservation frames, Stream stream);
 
   // Evicts until about `pages` are free; returns how many were freed (zero: nothing could leave, see `refusal`).
   absl::StatusOr<PageCount> Evict(PageCount pages, Stream stream, Refusal& refusal);
-  std::vector<Victim> PickVictims(PageCount pages);
+  std::vector<Victim> PickVictims(PageCount pages, Bytes largest);  // `largest`: that may need new slots
   void TakeSlots(std::vector<Victim>& victims, Refusal& refusal);
   absl::Status CopyOut(const std::vector<Victim>& victims, Stream stream);
   absl::StatusOr<PageCount> UnmapVictims(std::vector<Victim>& victims);

@@ -13,8 +13,9 @@
 namespace weir {
 
 absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, Stream stream) {
+  TurnQueue::Turn turn(turns_);  // before the pins are declared waiting, and given up after: see waiting_pinner.h
   WaitingPinner waiting(device_, op);
-  TurnQueue::Turn turn(turns_);
+  turn.Take();
   return RoomFor(pages, op, stream, turn);
 }
 
@@ -80,7 +81,12 @@ absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& 
     refusal.text = "a thread runs with record functions disabled, so its ops cannot be seen";
     return PageCount();
   }
-  std::vector<Victim> victims = PickVictims(pages);
+  // One that is too large for the RAM that is left must not hide those that are not.
+  std::vector<Victim> victims;
+  do {
+    victims = PickVictims(pages, ram_.budget() - ram_.used());
+  } while (victims.empty() && SettleFills(/*wait=*/true));
+  if (victims.empty()) victims = PickVictims(pages, Bytes::Max());  // to say what is missing
   if (victims.empty()) return PageCount();
   TakeSlots(victims, refusal);
   if (victims.empty()) return PageCount();
@@ -99,12 +105,12 @@ absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& 
   return UnmapVictims(victims);
 }
 
-std::vector<Pager::Victim> Pager::PickVictims(PageCount pages) {
+std::vector<Pager::Victim> Pager::PickVictims(PageCount pages, Bytes largest) {
   LockHolder lock(&device_.mutex());
   std::vector<Extent*> extents;
   std::vector<Candidate> candidates;
   for (Extent* extent : device_.ExtentsLocked()) {
-    if (!extent->MayLeave()) continue;
+    if (!extent->MayLeave() || (extent->state == Residency::kResident && extent->bytes() > largest)) continue;
     extents.push_back(extent);
     candidates.push_back(Candidate{extent->number, extent->last_touch, extent->pages.count});
   }
@@ -235,13 +241,15 @@ void Pager::CancelVictims(std::span<const Victim> victims) {
 
 bool Pager::SettleFills(bool wait) {
   std::vector<RamSlot> released;
+  Event waited_for;
   for (;;) {
     Event oldest;
     {
       LockHolder lock(&device_.mutex());
       auto passed = [&](Event event) {
-        absl::StatusOr<bool> done = driver_.QueryEvent(event);
-        if (done.ok() && !*done) {
+        absl::StatusOr<bool> done = event == waited_for ? absl::StatusOr<bool>(true) : driver_.QueryEvent(event);
+        // An error is no proof, unless CUDA is gone.
+        if (done.ok() ? !*done : !absl::IsUnavailable(done.status())) {
           if (oldest.handle == nullptr) oldest = event;
           return false;
         }
@@ -269,6 +277,7 @@ bool Pager::SettleFills(bool wait) {
     if (!released.empty() || !wait || oldest.handle == nullptr) break;
     WaitScope waiting;
     if (!driver_.SynchronizeEvent(oldest).ok()) break;
+    waited_for = oldest;
   }
   ram_.Return(released);
   return !released.empty();

@@ -33,6 +33,7 @@ bool Pager::TryPinAllLocked(std::span<const TouchRequest> requests, OpPins& op, 
     if (block == nullptr) continue;
     Residency state = block->extent->state;
     if (state != Residency::kResident && state != Residency::kFilling) return false;
+    if (!device_.JoinFillLocked(block->extent, stream).ok()) return false;  // the slow way reports it
   }
   for (const TouchRequest& request : requests) {
     Block* block = device_.FindBlockLocked(request.addr);
@@ -55,46 +56,58 @@ void Pager::NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& o
     block->evidence = true;
     --extent->without_evidence;
   }
-  if (extent->state == Residency::kFilling && extent->fill.stream != stream) {
-    // R9: every stream that touches a filling extent waits for its copy, not only the first.
-    absl::Status status = driver_.WaitEvent(stream, extent->fill.event);
-    if (!status.ok()) Log(LogLevel::kError, "a stream could not wait for a copy: ", status.message());
-  }
   device_.PinLocked(extent, stream, op);
 }
 
 absl::Status Pager::TouchSlow(std::span<const TouchRequest> requests, OpPins& op, Stream stream) {
   ScopedContext context(driver_, device_.device());
-  WaitingPinner waiting(device_, op);
   TurnQueue::Turn turn(turns_);
+  WaitingPinner waiting(device_, op);
+  turn.Take();
   const size_t pins_before = op.size();
   for (const TouchRequest& request : requests) {
-    for (;;) {
-      Extent* extent = nullptr;
-      {
-        LockHolder lock(&device_.mutex());
-        Block* block = device_.FindBlockLocked(request.addr);
-        if (block == nullptr) break;
-        extent = block->extent;
-        if (extent->HasFrames()) {
-          // Only the holder of the turn drains, and that is this thread.
-          WEIR_CHECK(extent->state != Residency::kDraining);
-          NoteTouchLocked(block, request, op, stream);
-          waiting.RefreshLocked();
-          break;
-        }
-      }
-      absl::StatusOr<FrameReservation> frames = RoomFor(extent->pages.count, op, stream, turn);
-      absl::Status status = frames.ok() ? Fetch(extent, *std::move(frames), stream) : frames.status();
-      if (!status.ok()) {
-        op.ReleaseFrom(pins_before);
-        LockHolder lock(&device_.mutex());
-        waiting.RefreshLocked();
-        return status;
-      }
-    }
+    absl::StatusOr<bool> pinned = false;
+    while (pinned.ok() && !*pinned) pinned = FetchAndPin(request, op, stream, turn);
+    if (!pinned.ok()) op.ReleaseFrom(pins_before);
+    LockHolder lock(&device_.mutex());
+    waiting.RefreshLocked();
+    if (!pinned.ok()) return pinned.status();
   }
   return absl::OkStatus();
+}
+
+// One step towards having the block of `request` resident and pinned; false: look again.
+absl::StatusOr<bool> Pager::FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream,
+                                        TurnQueue::Turn& turn) {
+  PageCount pages;
+  {
+    LockHolder lock(&device_.mutex());
+    Block* block = device_.FindBlockLocked(request.addr);
+    if (block == nullptr) return true;
+    Extent* extent = block->extent;
+    // Only the holder of the turn drains, and that is this thread.
+    WEIR_CHECK(extent->state != Residency::kDraining);
+    if (extent->HasFrames()) {
+      absl::Status ordered = device_.JoinFillLocked(extent, stream);
+      if (!ordered.ok()) return ordered;
+      NoteTouchLocked(block, request, op, stream);
+      return true;
+    }
+    pages = extent->pages.count;
+  }
+  absl::StatusOr<FrameReservation> frames = RoomFor(pages, op, stream, turn);
+  if (!frames.ok()) return frames.status();
+  Extent* extent = nullptr;
+  {
+    // Whoever had the turn meanwhile (StepAside) may have fetched it.
+    LockHolder lock(&device_.mutex());
+    Block* block = device_.FindBlockLocked(request.addr);
+    if (block == nullptr || block->extent->state != Residency::kInRam) return false;
+    extent = block->extent;
+  }
+  absl::Status fetched = Fetch(extent, *std::move(frames), stream);
+  if (!fetched.ok()) return fetched;
+  return false;
 }
 
 absl::Status Pager::Fetch(Extent* extent, FrameReservation frames, Stream stream) {

@@ -1,24 +1,26 @@
 #include "offload/turn_queue.h"
 
-#include <optional>
-
 #include "allocator/wait_scope.h"
 
 namespace weir {
 
 TurnQueue::Turn::Turn(TurnQueue& queue) : queue_(queue) {
-  std::optional<WaitScope> waiting;
+  LockHolder lock(&queue_.mutex_);
+  number_ = ++queue_.arrivals_;
+  queue_.waiting_.insert(number_);
+}
+
+void TurnQueue::Turn::Take() {
+  taken_ = true;
   {
     LockHolder lock(&queue_.mutex_);
-    number_ = ++queue_.arrivals_;
-    queue_.waiting_.insert(number_);
     if (queue_.IsNext(number_)) {
       queue_.taken_ = true;
       queue_.waiting_.erase(number_);
       return;
     }
   }
-  waiting.emplace();  // may release the GIL, so not under the mutex
+  WaitScope waiting;  // may release the GIL, so not under the mutex
   LockHolder lock(&queue_.mutex_);
   queue_.Wait(number_);
 }
@@ -31,7 +33,11 @@ void TurnQueue::Wait(uint64_t number) {
 
 TurnQueue::Turn::~Turn() {
   LockHolder lock(&queue_.mutex_);
-  queue_.taken_ = false;
+  if (taken_) {
+    queue_.taken_ = false;
+  } else {
+    queue_.waiting_.erase(number_);
+  }
   ++queue_.finished_;
   queue_.changed_.SignalAll();
 }

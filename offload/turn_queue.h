@@ -20,8 +20,9 @@ class TurnQueue {
  public:
   class Turn {
    public:
-    explicit Turn(TurnQueue& queue);  // waits
+    explicit Turn(TurnQueue& queue);  // arrives, and does not wait
     ~Turn();
+    void Take();  // waits; once
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
@@ -32,6 +33,7 @@ class TurnQueue {
    private:
     TurnQueue& queue_;
     uint64_t number_;
+    bool taken_ = false;
   };
 
  private:

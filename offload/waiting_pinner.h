@@ -1,5 +1,6 @@
 // While a thread queues for room or makes room itself, nobody needs to wait for its pins to end: they end only after.
-// Tells the device so for as long as it lives.
+// Tells the device so for as long as it lives. It lives within the thread's Turn: the holder of the turn must never find
+// a thread that neither works nor queues, or it would give up instead of stepping aside or waiting.
 #ifndef WEIR_OFFLOAD_WAITING_PINNER_H_
 #define WEIR_OFFLOAD_WAITING_PINNER_H_
 
