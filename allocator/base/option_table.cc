@@ -170,6 +170,9 @@ absl::Status ReadStrict(absl::string_view text, Options* options) {
 absl::Status ReadDisable(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->disable);
 }
+absl::Status ReadEmulatedPoison(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->emulated_poison);
+}
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -214,6 +217,10 @@ constexpr OptionRow kTable[] = {
     {"WEIR_EMULATED_VRAM", "size", "bytes", "profile", "profile | SIZE; at least 2MiB",
      "The total VRAM of the emulated GPU, instead of that of its profile.", "--emulated-vram", false,
      ReadEmulatedVram},
+    {"WEIR_EMULATED_POISON", "switch", "", "0", "0 | 1",
+     "New memory of the emulated GPU holds the byte 0xCB instead of zeros, so that what reads it before "
+     "writing shows.",
+     "", false, ReadEmulatedPoison},
     {"WEIR_REQUIRED", "switch", "", "0", "0 | 1", "Set by `weir run`: the job must not go on without Weir.",
      "", true, ReadRequired},
 };

@@ -60,6 +60,7 @@ struct Options {
   GpuSpec gpu;
   Kernels kernels = Kernels::kCpu;
   std::optional<Bytes> emulated_vram;  // instead of the profile's VRAM
+  bool emulated_poison = false;        // read by the emulated GPU, which includes nothing of ours
 };
 
 // The texts of options that were set, by name (`WEIR_VRAM`).

@@ -36,9 +36,9 @@ std::string ConfigAsText(const OptionTexts& texts) {
   for (const Shown& option : options) width = std::max(width, option.value.size());
   const int value_width = static_cast<int>(width);
   std::string text =
-      absl::StrFormat("%-19s %-*s %-12s %s\n", "option", value_width, "value", "source", "default");
+      absl::StrFormat("%-21s %-*s %-12s %s\n", "option", value_width, "value", "source", "default");
   for (const Shown& option : options) {
-    absl::StrAppendFormat(&text, "%-19s %-*s %-12s %s\n", option.row->name, value_width, option.value,
+    absl::StrAppendFormat(&text, "%-21s %-*s %-12s %s\n", option.row->name, value_width, option.value,
                           option.source, option.row->preset);
   }
   return text;

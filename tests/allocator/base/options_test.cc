@@ -61,6 +61,7 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
                                         {"WEIR_GPU", "emulated:a100"},
                                         {"WEIR_KERNELS", "none"},
                                         {"WEIR_EMULATED_VRAM", "12GB"},
+                                        {"WEIR_EMULATED_POISON", "1"},
                                         {"WEIR_REQUIRED", "1"}})
                               .value();
   EXPECT_EQ(options.vram.ForDevice(7).bytes, GiB(20));
@@ -75,6 +76,7 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
   EXPECT_EQ(options.gpu.profile, "a100");
   EXPECT_EQ(options.kernels, Kernels::kNone);
   EXPECT_EQ(options.emulated_vram, Bytes(12'000'000'000));
+  EXPECT_TRUE(options.emulated_poison);
   EXPECT_TRUE(options.required);
 }
 
