@@ -47,7 +47,7 @@ def problems(program, cell, run, natural, cap: int) -> list:
         found += _fit(result)
     if cell.kind == "natural":
         return found
-    found += _figures(cell, weir_figures(run.stderr), cap)
+    found += _figures(program, cell, weir_figures(run.stderr), cap)
     if cell.kind == "capped" and program.expects == "refused":
         return found + _refusals(result.get("errors", []))
     if cell.kind == "capped" and program.expects == "ram":
@@ -59,11 +59,12 @@ def problems(program, cell, run, natural, cap: int) -> list:
     return found
 
 
-def _figures(cell, figures: dict, cap: int) -> list:
+def _figures(program, cell, figures: dict, cap: int) -> list:
     if not figures:
         return ["Weir printed no exit line (WEIR_LOG=info)"]
     if cell.kind == "uncapped":
-        return [f"{name}={figures.get(name)} without a cap" for name in IDLE if figures.get(name) != 0]
+        idle = IDLE if program.steady else IDLE[:-1]
+        return [f"{name}={figures.get(name)} without a cap" for name in idle if figures.get(name) != 0]
     found = []
     if figures.get("evictions", 0) <= 0:
         found.append("nothing was evicted: this run proves nothing")

@@ -1,7 +1,7 @@
 """Keeps tensors until they fit neither in VRAM nor in the RAM budget; what was kept must still be right.
 
-The JSON line lists `errors` (texts) and `wrong` (tensors whose bytes changed). After the error half of the tensors are
-freed and new ones are made: they must fit.
+The JSON line lists `errors` (texts) and `wrong` (tensors whose bytes changed). After the error the older half of the
+tensors is freed and new ones are made: they must fit.
 """
 import torch
 
@@ -24,7 +24,7 @@ def main():
             errors.append(str(error))
             break
     if errors:
-        for index in list(kept)[::2]:
+        for index in list(kept)[:len(kept) // 2]:
             del kept[index]
         for index in range(COUNT, COUNT + 4):
             kept[index] = make(index).to(device()).mul_(2)

@@ -9,6 +9,25 @@ from models import Perceptron
 BATCH, WIDTH = 512, 768
 
 
+class Job(threading.Thread):
+    """A thread whose failure is raised by join()."""
+
+    def __init__(self, *arguments):
+        super().__init__()
+        self._arguments, self._failure = arguments, None
+
+    def run(self):
+        try:
+            train(*self._arguments)
+        except BaseException as failure:
+            self._failure = failure
+
+    def join(self, timeout=None):
+        super().join(timeout)
+        if self._failure:
+            raise self._failure
+
+
 def train(model, optimizer, stream, seed, record):
     random = torch.Generator().manual_seed(seed)
     with torch.cuda.stream(stream):
@@ -31,7 +50,7 @@ def main():
         if stream:
             stream.wait_stream(torch.cuda.current_stream())
         jobs.append((model, optimizer, stream))
-        threads.append(threading.Thread(target=train, args=(*jobs[index], index, records[index])))
+        threads.append(Job(*jobs[index], index, records[index]))
     for thread in threads:
         thread.start()
     for thread in threads:
