@@ -35,13 +35,8 @@ bool Contains(const Names& names, absl::string_view text) {
 }
 
 absl::Status ReadSwitch(absl::string_view text, bool* field) {
-  if (text == "1" || text == "on") {
-    *field = true;
-  } else if (text == "0" || text == "off") {
-    *field = false;
-  } else {
-    return NotAChoice(text, std::array{"0", "1", "off", "on"});
-  }
+  if (text != "0" && text != "1") return NotAChoice(text, std::array{"0", "1"});
+  *field = text == "1";
   return absl::OkStatus();
 }
 

@@ -23,11 +23,23 @@ class ToolkitTest(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout)
         folders = set()
-        for command in json.loads((self.folder / "build" / "compile_commands.json").read_text()):
-            words = command["command"].split()
+        for words in self.compile_commands().values():
             folders |= {following for word, following in zip(words, words[1:]) if word == "-isystem"}
             folders |= {word[2:] for word in words if word.startswith("-I")}
         return folders
+
+    def compile_commands(self):
+        """The words of each compile command by source file."""
+        commands = json.loads((self.folder / "build" / "compile_commands.json").read_text())
+        return {command["file"]: command["command"].split() for command in commands}
+
+    def headers_of(self, source):
+        """Every file that is read to compile a source file."""
+        words = self.compile_commands()[str(ROOT / source)]
+        words = [word for word in words[:words.index("-o")] if word != "ccache"]
+        rule = subprocess.run([*words, "-M", str(ROOT / source)], cwd=self.folder / "build", stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+        return rule.replace("\\\n", " ").split(":", 1)[1].split()
 
     def environment(self, **additions):
         clean = {name: text for name, text in os.environ.items() if "CUDA" not in name and name != "CPATH"}
@@ -56,3 +68,10 @@ class ToolkitTest(unittest.TestCase):
                                         "CUDAToolkit_ROOT": str(toolkit),
                                         "PATH": f"{toolkit}/bin:{environment['PATH']}"})
         self.assert_headers_of_the_wheels(folders)
+
+    def test_headers_of_torch_find_all_of_cuda_in_the_wheels(self):
+        """The compiler looks into /usr/local/include by itself, where a toolkit may have put its headers."""
+        self.include_folders(self.environment())
+        headers = self.headers_of("pytorch_plugin/allocator_adapter.cc")
+        self.assertTrue(any(header.endswith("/cuda_runtime.h") for header in headers))
+        self.assertEqual([header for header in headers if header.startswith(("/usr/local", "/opt"))], [])

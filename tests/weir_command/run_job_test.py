@@ -39,6 +39,11 @@ class EnvironmentTest(WeirTestCase):
                                  "WEIR_KERNELS": "none", "WEIR_EMULATED_VRAM": "40GiB", "WEIR_LOG": "info",
                                  "WEIR_NVTX": "off", "WEIR_REQUIRED": "1"})
 
+    def test_defaults_are_left_out(self):
+        job = self.job_environment(*EMULATED, "--emulated-vram", "profile", "--vram", "auto", WEIR_EMULATED_VRAM="40GiB",
+                                   WEIR_LOG="warn")
+        self.assertEqual({name for name in job if name.startswith("WEIR_")}, {"WEIR_GPU", "WEIR_REQUIRED"})
+
     def test_gpu_named_in_the_environment_counts(self):
         job = self.job_environment("--kernels", "none", WEIR_GPU="emulated:h100")
         self.assertIn("libweir_emulated_gpu.so", job["LD_PRELOAD"])

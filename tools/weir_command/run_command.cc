@@ -92,7 +92,15 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
   std::vector<std::string> ours = {places.Preload()};
   if (options.gpu.emulated) ours.push_back(places.EmulatedGpu());
   setenv("LD_PRELOAD", JobPreload(ours, EnvironmentText("LD_PRELOAD").value_or("")).c_str(), 1);
-  for (const auto& [name, text] : texts) setenv(name.c_str(), text.c_str(), 1);
+  for (const auto& [name, text] : texts) {
+    // A default is left out: what reads the environment without the table need not know how a default is
+    // written.
+    if (text == FindOption(name)->preset) {
+      unsetenv(name.c_str());
+    } else {
+      setenv(name.c_str(), text.c_str(), 1);
+    }
+  }
 }
 
 [[noreturn]] void BecomeJob(const std::vector<std::string>& command) {

@@ -57,7 +57,7 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
                                         {"WEIR_LOG", "info:/tmp/weir.%p"},
                                         {"WEIR_NVTX", "off"},
                                         {"WEIR_STRICT", "1"},
-                                        {"WEIR_DISABLE", "on"},
+                                        {"WEIR_DISABLE", "1"},
                                         {"WEIR_GPU", "emulated:a100"},
                                         {"WEIR_KERNELS", "none"},
                                         {"WEIR_EMULATED_VRAM", "12GB"},
