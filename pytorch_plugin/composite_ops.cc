@@ -51,10 +51,14 @@ constexpr std::array kViews = {
     "view_as_real",
 };
 
-// Only the shape, type and device of the tensor argument are used; what fills the result is an op of its own.
+// CompositeExplicitAutograd factories and copies: an allocation, then one op that fills it. As containers
+// they let that op count as the evidence (R1) without which a tensor that is only ever made, such as a list
+// of torch.ones, could not leave.
 constexpr std::array kFactories = {
-    "empty_like", "full_like", "new_empty",    "new_empty_strided", "new_full", "new_ones",   "new_zeros",
-    "ones_like",  "rand_like", "randint_like", "randn_like",        "zeros",    "zeros_like",
+    "_to_copy",   "arange",    "clone",     "empty_like", "eye",      "full",         "full_like",
+    "linspace",   "logspace",  "new_empty", "new_full",   "new_ones", "new_zeros",    "new_empty_strided",
+    "ones",       "ones_like", "rand",      "rand_like",  "randint",  "randint_like", "randn",
+    "randn_like", "randperm",  "zeros",     "zeros_like",
 };
 
 // CompositeImplicitAutograd: bodies made of at:: calls.
