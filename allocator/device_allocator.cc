@@ -50,9 +50,16 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream str
 
 Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) {
   if (kind == ExtentKind::kLarge) return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, stream);
-  Block* block = heap_.Allocate(kind, requested, stream);
+  Block* block = TakeHoleLocked(kind, requested, stream);
   if (block != nullptr) return block;
   return TakeCachedLocked(kind, heap_.layout().SharedPages(kind), requested, stream);
+}
+
+Block* DeviceAllocator::TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream) {
+  Block* block = heap_.Allocate(kind, requested, stream);
+  Extent*& spare = spare_[kind == ExtentKind::kSlab ? 0 : 1];
+  if (block != nullptr && spare == block->extent) spare = nullptr;
+  return block;
 }
 
 // Free pages that still have their frames: no driver call.
@@ -75,7 +82,7 @@ Block* DeviceAllocator::TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes
   }
   if (!run.has_value()) return nullptr;
   Block* block = NewExtentLocked(kind, *std::move(run), requested);
-  return block != nullptr ? block : heap_.Allocate(kind, requested, stream);
+  return block != nullptr ? block : TakeHoleLocked(kind, requested, stream);
 }
 
 Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested) {
@@ -99,18 +106,13 @@ Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run
 absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op) {
   ScopedContext context(driver_, config_.device);
   PageCount pages = kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : Layout::For(config_.cap).SharedPages(kind);
-  for (;;) {
-    absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
-    if (!fresh.ok()) return fresh.status();
-    LockHolder lock(&mutex_);
-    Block* block = *fresh;
-    // A shared extent was made for us, but another thread may have been faster to cut it.
-    if (block == nullptr) block = TryAllocateLocked(kind, requested, stream);
-    if (block != nullptr) return FinishAllocationLocked(block, stream, op);
-  }
+  absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
+  if (!fresh.ok()) return fresh.status();
+  LockHolder lock(&mutex_);
+  return FinishAllocationLocked(*fresh, stream, op);
 }
 
-// New frames behind a fresh address range. Null: the block can now be had from the heap.
+// New frames behind a fresh address range, if what others free meanwhile does not do.
 absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
                                                       OpPins& op) {
   if (FinishFrees(/*wait=*/false)) {  // before new frames: what the job has freed must not pile up
@@ -142,7 +144,12 @@ absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount
     if (!absl::IsDataLoss(mapped)) pages_.PutUnmapped(*run);
     return mapped;
   }
-  return NewExtentLocked(kind, PageHeap::MappedRun{*run, stream, {}}, requested);
+  Block* block = NewExtentLocked(kind, PageHeap::MappedRun{*run, stream, {}}, requested);
+  if (block != nullptr) return block;
+  Extent* extent = space_->Owner(space_->AddressOf(*run));
+  block = TakeHoleLocked(kind, requested, stream);
+  if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);  // a hole that fits better was freed meanwhile
+  return block;
 }
 
 absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block, Stream stream, OpPins& op) {
@@ -152,10 +159,6 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block,
     heap_.Free(block);
     if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
     return ordered;
-  }
-  if (extent->live_blocks == 1 && extent->kind != ExtentKind::kLarge) {
-    Extent*& spare = spare_[extent->kind == ExtentKind::kSlab ? 0 : 1];
-    if (spare == extent) spare = nullptr;
   }
   CountBlockLocked(block, true);
   if (op.InOp()) PinLocked(extent, stream, op);

@@ -134,6 +134,7 @@ class DeviceAllocator {
   DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space);
 
   Block* TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block* TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block* TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, Stream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op)
