@@ -2,6 +2,7 @@
 
 #include <ATen/core/List.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -91,9 +92,21 @@ void Redispatch(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack)
   op.redispatchBoxed(key, stack);
 }
 
+// A CUDA op allocates its results before it takes a pointer to its arguments, so that is where an allocator's
+// out-of-memory error comes from (correctness R12). The CPU kernels allocate on the CPU; this stands in for it.
+void AllocateFirst(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& result : schema.returns()) {
+    if (result.alias_info() != nullptr) continue;
+    at::RecordFunctionGuard no_record_functions(false);
+    at::empty({1}, at::TensorOptions(c10::kCUDA).dtype(c10::kByte));
+    return;
+  }
+}
+
 void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, const Drawing* drawing) {
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size(), first = stack->size() - count;
+  AllocateFirst(schema);
   Lending lending;
   // Written arguments first: their hooks must act before the same storage is lent for reading.
   std::vector<IValue> lent(count);

@@ -1,0 +1,63 @@
+"""Kernels `none`: the real CUDA host code of each op runs, nothing is computed, nothing is touched that is not mapped."""
+import torch
+import torch.nn.functional as F
+from models import Gpt
+from torch import nn
+
+
+def alone_training_runs(device):
+    for options in ({"foreach": True}, {"fused": True}):
+        model = Gpt().to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), **options)
+        for _ in range(2):
+            ids = torch.randint(0, 128, (4, 32), device=device)
+            with torch.autocast(device, dtype=torch.bfloat16):
+                loss = F.cross_entropy(model(ids).view(-1, 128), ids.view(-1))
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+        assert loss.item() == 0.0
+
+
+def alone_other_models_run(device):
+    models = [(nn.LSTM(8, 16, 2), (4, 7, 8)), (nn.Conv2d(3, 8, 3), (2, 3, 8, 8)), (nn.BatchNorm1d(4), (6, 4)),
+              (nn.RMSNorm(8), (4, 8))]
+    for model, shape in models:
+        output = model.to(device)(torch.randn(*shape).to(device))
+        (output[0] if isinstance(output, tuple) else output).sum().backward()
+        assert all(p.grad.shape == p.shape for p in model.parameters())
+
+
+def alone_sparse_gradients_run(device):
+    model = nn.Embedding(20, 4, sparse=True).to(device)
+    optimizer = torch.optim.SparseAdam(model.parameters())
+    model(torch.randint(0, 20, (3, 5), device=device)).sum().backward()
+    optimizer.step()
+
+
+def alone_generation_runs(device):
+    model, ids = Gpt().to(device).eval(), torch.zeros(2, 4, dtype=torch.long).to(device)
+    with torch.inference_mode():
+        for _ in range(3):
+            ids = torch.cat([ids, torch.multinomial(model(ids)[:, -1].softmax(-1), 1)], 1)
+    assert ids.shape == (2, 7)
+
+
+def alone_what_the_host_wrote_reads_back(device):
+    small, large = torch.arange(1000), torch.ones(1 << 20)
+    on_device = small.to(device), large.to(device)
+    (on_device[0] + 1).sum()
+    assert torch.equal(on_device[0].cpu(), small)
+    assert on_device[0].sum().item() == 0
+
+
+def alone_large_memory_costs_nothing(device):
+    with open("/proc/self/statm") as file:
+        before = int(file.read().split()[1])
+    big = torch.ones(100 << 30, dtype=torch.uint8, device=device)
+    big.zero_()
+    big.add_(1)
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[1]) - before
+    assert pages * 4096 < 256 << 20, pages
