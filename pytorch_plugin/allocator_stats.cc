@@ -30,12 +30,12 @@ c10::Device Cuda(int device) { return c10::Device(c10::kCUDA, static_cast<c10::D
 Usage UsageOf(int device) {
   Usage usage;
   WeirDeviceStats stats;
-  if (weir_device_stats(device, &stats) == WEIR_OK) {
+  if (weir_device_stats(device, &stats) != 0) {
     usage.allocated = static_cast<size_t>(stats.allocated_bytes[WEIR_ALL].current);
     usage.reserved = static_cast<size_t>(stats.reserved_bytes[WEIR_ALL].current);
   }
   uint64_t free = 0, total = 0;
-  if (weir_memory_info(device, &free, &total) == WEIR_OK) {
+  if (weir_memory_info(device, &free, &total) != 0) {
     usage.free = free;
     usage.total = total;
   }
@@ -45,7 +45,7 @@ Usage UsageOf(int device) {
 DeviceStats StatsOf(int device) {
   WeirDeviceStats from;
   DeviceStats to;
-  if (weir_device_stats(device, &from) != WEIR_OK) return to;
+  if (weir_device_stats(device, &from) == 0) return to;
   to.allocation = Convert(from.allocation);
   to.segment = Convert(from.segment);
   to.active = Convert(from.active);

@@ -141,6 +141,7 @@ typedef struct WeirDeviceStats {
   uint64_t cap, resident, peak_resident, floor, spilled_ram, evictions, evicted_bytes, fetches, fetched_bytes;
 } WeirDeviceStats;
 
+/* This and weir_memory_info: 1 = filled, 0 = Weir has nothing on that device. */
 WEIR_API int32_t weir_device_stats(int32_t device, WeirDeviceStats* stats);
 WEIR_API void weir_reset_peak_stats(int32_t device);
 WEIR_API void weir_reset_accumulated_stats(int32_t device);

@@ -38,9 +38,13 @@ void ThrowPendingOom(StorageImpl*) {
                    text.empty() ? "CUDA out of memory. weir: a tensor could not be brought back" : text);
 }
 
+// A written storage throws through its hook, resident or not: some kernels take the pointers of their results
+// first.
 void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
   StorageImpl* storage = Impl(touch.storage);
-  if (storage == nullptr || !storage->throw_on_immutable_data_ptr()) return;
+  if (storage == nullptr || storage->has_materializer()) return;
+  const bool denied = storage->throw_on_immutable_data_ptr();
+  if (touch.written == 0 && !denied) return;
   StorageRetain(storage);
   ArmedStorage armed{storage, BaseOf(storage), touch.written != 0, TextOf(storage)};
   if (armed.hooked) {
@@ -110,7 +114,8 @@ void ArmPendingOom(ThreadState& thread, const char* text) {
   thread.oom = text;
   for (size_t i = 0; i < thread.touches.size(); ++i) {
     const WeirTouch& touch = thread.touches[i];
-    if (weir_touch_if_resident(&touch, 1, CurrentStream(thread.devices[i])) == 0) Arm(thread, touch, text);
+    weir_touch_if_resident(&touch, 1, CurrentStream(thread.devices[i]));
+    Arm(thread, touch, text);
   }
 }
 

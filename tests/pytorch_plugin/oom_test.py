@@ -33,12 +33,23 @@ class OutOfMemory(PluginTest):
         a.copy_(source)
         self.assertTrue(self.core.resident(a))
 
-    def test_ReadArgumentWithoutAllocation_PageInFails_RuntimeErrorWithSameText(self):
-        a, out = self.evicted(64), torch.ones(64, device=DEVICE)
+    def test_ResultGiven_PageInOfReadArgumentFails_ErrorWithSameText(self):
+        for op in (lambda a, out: torch.mul(a, 2, out=out), lambda a, out: out.copy_(a)):
+            a, out = self.evicted(64), self.used(64)
+            self.core.fail_touches(1)
+            with self.assertRaisesRegex(RuntimeError, "told to fail"):  # the overlap check reads first
+                op(a, out)
+            self.assertFlagBack(a)
+            self.assertTrue(self.core.resident(out))
+            op(a, out)
+
+    def test_ReadOnlyOp_PageInFails_RuntimeErrorWithSameText(self):
+        a = self.evicted(1)
         self.core.fail_touches(1)
         with self.assertRaisesRegex(RuntimeError, "told to fail"):
-            torch.mul(a, 2, out=out)
+            a.item()
         self.assertFlagBack(a)
+        a.item()
 
     def test_ListOp_PageInFails_OutOfMemoryDirectly(self):
         tensors = [self.used(64) for _ in range(4)]
@@ -48,7 +59,7 @@ class OutOfMemory(PluginTest):
             torch._foreach_add_(tensors, 1.0)
 
     def test_FailedOp_Retried_Works(self):
-        for op in (lambda t: t + 1, lambda t: t.add_(1), lambda t: torch._foreach_mul([t, t.clone()], 2.0)):
+        for op in (lambda t: t + 1, lambda t: t.add_(1), lambda t: torch._foreach_mul([t, t], 2.0)):
             a = self.evicted(64)
             self.core.fail_touches(1)
             with self.assertRaises(torch.OutOfMemoryError):
