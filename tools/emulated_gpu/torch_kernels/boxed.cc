@@ -1,7 +1,7 @@
 #include "tools/emulated_gpu/torch_kernels/boxed.h"
 
-#include <ATen/core/List.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/List.h>
 #include <ATen/ops/empty.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -50,7 +50,8 @@ IValue LendValue(Lending& lending, const IValue& value, bool written) {
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> lent;
     for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      lent.push_back(tensor.has_value() ? std::optional<at::Tensor>(lending.Lend(*tensor, written)) : std::nullopt);
+      lent.push_back(tensor.has_value() ? std::optional<at::Tensor>(lending.Lend(*tensor, written))
+                                        : std::nullopt);
     }
     return lent;
   }
@@ -83,8 +84,8 @@ std::optional<at::Generator> GivenGenerator(const Stack& stack, size_t first) {
 
 bool Draws(const c10::OperatorHandle& op) { return op.hasTag(at::Tag::nondeterministic_seeded); }
 
-// Runs the CPU kernel with nothing of torch's above it: no autograd, no autocast, no record functions (its inner ops
-// are CPU ops that a CUDA op would not show).
+// Runs the CPU kernel with nothing of torch's above it: no autograd, no autocast, no record functions (its
+// inner ops are CPU ops that a CUDA op would not show).
 void Redispatch(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
@@ -93,7 +94,8 @@ void Redispatch(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack)
 }
 
 // A CUDA op allocates its results before it takes a pointer to its arguments, so that is where an allocator's
-// out-of-memory error comes from (correctness R12). The CPU kernels allocate on the CPU; this stands in for it.
+// out-of-memory error comes from (correctness R12). The CPU kernels allocate on the CPU; this stands in for
+// it.
 void AllocateFirst(const c10::FunctionSchema& schema) {
   for (const c10::Argument& result : schema.returns()) {
     if (result.alias_info() != nullptr) continue;
@@ -112,7 +114,8 @@ void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, co
   std::vector<IValue> lent(count);
   for (const bool written : {true, false}) {
     for (size_t i = 0; i < count; ++i) {
-      if (IsWritten(schema.arguments()[i]) == written) lent[i] = LendValue(lending, (*stack)[first + i], written);
+      if (IsWritten(schema.arguments()[i]) == written)
+        lent[i] = LendValue(lending, (*stack)[first + i], written);
     }
   }
   for (size_t i = 0; i < count; ++i) {
@@ -128,14 +131,15 @@ void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, co
 }
 
 bool DenseInTheSameOrder(const at::Tensor& one, const at::Tensor& other) {
-  return one.sizes() == other.sizes() && one.strides() == other.strides() && one.is_non_overlapping_and_dense();
+  return one.sizes() == other.sizes() && one.strides() == other.strides() &&
+         one.is_non_overlapping_and_dense();
 }
 
 // Bytes that only travel: what torch's own copy does without a kernel.
 bool OnlyTravels(const at::Tensor& to, const at::Tensor& from) {
-  return to.layout() == c10::kStrided && from.layout() == c10::kStrided && to.scalar_type() == from.scalar_type() &&
-         to.is_conj() == from.is_conj() && to.is_neg() == from.is_neg() && to.numel() > 0 &&
-         DenseInTheSameOrder(to, from);
+  return to.layout() == c10::kStrided && from.layout() == c10::kStrided &&
+         to.scalar_type() == from.scalar_type() && to.is_conj() == from.is_conj() &&
+         to.is_neg() == from.is_neg() && to.numel() > 0 && DenseInTheSameOrder(to, from);
 }
 
 }  // namespace
