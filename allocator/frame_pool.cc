@@ -86,6 +86,7 @@ void FramePool::Return(const std::vector<FrameHandle>& frames) {
 void FramePool::Trim() {
   LockHolder lock(&mutex_);
   std::erase_if(pooled_, [&](FrameHandle frame) {
+    mutex_.AssertHeld();
     absl::Status status = driver_.ReleaseFrame(frame);
     if (!status.ok()) {  // it still exists, so it still counts
       Log(LogLevel::kWarn, "a frame could not be released: ", status.message());

@@ -257,6 +257,7 @@ bool Pager::SettleFills(bool wait) {
         return true;
       };
       std::erase_if(filling_, [&](const auto& entry) {
+        device_.mutex().AssertHeld();
         auto [extent, event] = entry;
         if (extent->state != Residency::kFilling || extent->fill.event != event) {
           // Freed (its slots are in retired_) or drained (the eviction returns the event), unless it drains right now
