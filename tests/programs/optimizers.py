@@ -20,7 +20,7 @@ def main():
     model = GPT().to(device())
     optimizer = OPTIMIZERS[sys.argv[1]](model.parameters())
     record = Record()
-    for step in range(3):
+    for step in range(4):
         ids = tokens((BATCH, CONTEXT + 1), VOCABULARY, step).to(device())
         loss = model.loss(ids)
         loss.backward()

@@ -34,7 +34,7 @@ class Prefetch:
 def main():
     torch.manual_seed(19)
     random = torch.Generator().manual_seed(20)
-    model = Perceptron(WIDTH, 1024, 1024, 1024, WIDTH).to(device())
+    model = Perceptron(WIDTH, *[1024] * 6, WIDTH).to(device())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     record = Record()
     batches = (torch.rand(BATCH, WIDTH, generator=random, dtype=torch.float64) for _ in range(4))

@@ -31,7 +31,7 @@ class Job(threading.Thread):
 def train(model, optimizer, stream, seed, record):
     random = torch.Generator().manual_seed(seed)
     with torch.cuda.stream(stream):
-        for _ in range(4):
+        for _ in range(3):
             x = torch.randn(BATCH, WIDTH, generator=random).to(device())
             loss = torch.nn.functional.mse_loss(model(x), x)
             loss.backward()
@@ -44,7 +44,7 @@ def main():
     torch.manual_seed(22)
     records, jobs, threads = [Record(), Record()], [], []
     for index in range(2):
-        model = Perceptron(WIDTH, 1024, 1024, WIDTH).to(device())
+        model = Perceptron(WIDTH, *[1024] * 5, WIDTH).to(device())
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
         stream = torch.cuda.Stream() if device().type == "cuda" else None
         if stream:

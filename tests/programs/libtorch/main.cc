@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kWidth = 1024;  // 4 MiB a layer in float32
 constexpr int64_t kBatch = 512;   // 2 MiB an activation
-constexpr int kSteps = 3;
+constexpr int kSteps = 4;
 
 torch::nn::Sequential MakeModel() {
   torch::nn::Sequential model;
