@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::string_view kAten = "aten::";
 
-// Views: new metadata over the same bytes. Kept apart from the composites only for the reader.
+// New metadata over the same bytes, or questions about metadata.
 constexpr std::array kViews = {
+    "_has_compatible_shallow_copy_type",
     "_conj",
     "_fw_primal",
     "_indices",
@@ -261,7 +262,13 @@ bool Has(std::string_view name, std::string_view part) { return name.find(part) 
 bool IsContainerOp(std::string_view name) {
   if (!name.starts_with(kAten)) return false;
   name.remove_prefix(kAten.size());
-  return Contains(kViews, name) || Contains(kFactories, name) || Contains(kComposites, name);
+  return Contains(kFactories, name) || Contains(kComposites, name);
+}
+
+bool IsViewOp(std::string_view name) {
+  if (!name.starts_with(kAten)) return false;
+  name.remove_prefix(kAten.size());
+  return Contains(kViews, name);
 }
 
 bool SchemaTellsWrites(std::string_view name) {

@@ -17,6 +17,11 @@ namespace weir::plugin {
 // `name` is the qualified name without overload ("aten::linear").
 bool IsContainerOp(std::string_view name);
 
+// Ops that use no byte of their arguments, only their shape: nothing is brought back for them. Their
+// arguments count as seen (R1): a gradient that autograd hands to .grad is the argument of nothing but
+// aten::detach.
+bool IsViewOp(std::string_view name);
+
 // True if the schema of `name` tells the truth about which arguments are written (R2). False for everything
 // outside aten and for the aten ops that write without saying so: then every tensor argument counts as
 // written.

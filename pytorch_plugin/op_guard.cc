@@ -28,6 +28,7 @@ struct OpInfo {
   std::string name;
   std::vector<bool> written;  // per argument
   bool container = false;
+  bool view = false;
   bool collective = false;
   const ListOp* list = nullptr;
 };
@@ -39,6 +40,7 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   auto info = std::make_unique<OpInfo>();
   info->name = op.name;
   info->container = IsContainerOp(op.name);
+  info->view = IsViewOp(op.name);
   info->collective = IsCollectiveOp(op.name);
   info->list = FindListOp(op);
   const bool told = SchemaTellsWrites(op.name);
@@ -106,6 +108,15 @@ void Touch(ThreadState& thread, const OpInfo& info) {
   }
 }
 
+// A view needs no byte, but what it was given has been seen: it may leave. What is not resident has left
+// already.
+void NoteSeen(ThreadState& thread, const OpInfo& info) {
+  if (thread.touches.empty()) return;
+  weir_op_enter(info.name.c_str());
+  TouchCollectedIfResident(thread);
+  weir_op_leave();
+}
+
 bool CollectArguments(ThreadState& thread, const at::RecordFunction& event, const OpInfo& info) {
   const c10::ArrayRef<const c10::IValue> inputs = event.inputs();
   const bool evidence = thread.open.empty();
@@ -129,8 +140,13 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   if (IsContainer(info)) return nullptr;
   if (info->list != nullptr && ReachesOurKernel(*info->list))
     return nullptr;  // R7: it touches chunk by chunk
+  if (info->view && !thread.open.empty()) return nullptr;
   if (!CollectArguments(thread, event, *info)) return nullptr;
   weir_count_op();
+  if (info->view) {
+    NoteSeen(thread, *info);
+    return nullptr;
+  }
   OpenOp(&event, info->name.c_str());
   if (!thread.touches.empty()) Touch(thread, *info);
   return nullptr;

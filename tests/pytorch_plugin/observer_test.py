@@ -58,6 +58,21 @@ class Observer(PluginTest):
         x.detach().view(8, 4).t()[0]
         self.assertFalse(self.core.resident(x))
 
+    def test_NewTensor_OnlyViewed_MayLeave(self):
+        product = torch.ones(8, 8, device=DEVICE) @ torch.ones(8, 8, device=DEVICE)
+        gradient = product.detach()  # what autograd does with a gradient that it keeps
+        del product
+        self.core.evict(gradient)
+
+    def test_Backward_GradientsOfParameters_MayLeaveBeforeTheyAreUsed(self):
+        linear = torch.nn.Linear(8, 8).to(DEVICE)
+        linear(torch.ones(2, 8, device=DEVICE)).sum().backward()
+        self.core.evict(linear.weight.grad, linear.bias.grad)
+
+    def test_ModelMovedToDevice_BeforeAnyUse_MayLeave(self):
+        linear = torch.nn.Linear(8, 8).to(DEVICE)
+        self.core.evict(linear.weight, linear.bias)
+
     def test_Factory_FromEvicted_StaysEvicted(self):
         x = self.used(4, 8)
         self.core.evict(x)
