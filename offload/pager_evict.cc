@@ -183,13 +183,14 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
     }
   }
   absl::StatusOr<Event> done = status.ok() ? device_.events().Record(stream) : absl::StatusOr<Event>(status);
+  status = done.status();
   if (done.ok()) {
     WaitScope waiting;
     status = driver_.SynchronizeEvent(*done);
     events.push_back(*done);
-  } else {
+  }
+  if (!status.ok()) {
     // Copies may still run into slots that are about to be given up.
-    status = done.status();
     absl::Status drained = driver_.SynchronizeContext();
     if (!drained.ok()) Log(LogLevel::kError, "after a failed eviction: ", drained.message());
   }
