@@ -9,13 +9,6 @@
 
 namespace weir::fakes {
 
-void KernelRange::ForEach(const std::function<void(uint64_t, uint64_t&)>& visit) const {
-  uint64_t index = 0;
-  for (const Piece& piece : pieces_) {
-    for (uint64_t i = 0; i < piece.count; ++i) visit(index++, piece.region->Word(piece.first + i));
-  }
-}
-
 FakeDriver::FakeDriver(Config config)
     : memory_(config.physical), random_(config.seed), works_meanwhile_(config.seed != 0) {}
 

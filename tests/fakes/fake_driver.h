@@ -33,7 +33,14 @@ namespace weir::fakes {
 class KernelRange {
  public:
   explicit KernelRange(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {}
-  void ForEach(const std::function<void(uint64_t index, uint64_t& word)>& visit) const;
+  // visit(index, word), in address order.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    uint64_t index = 0;
+    for (const Piece& piece : pieces_) {
+      for (uint64_t i = 0; i < piece.count; ++i) visit(index++, piece.region->Word(piece.first + i));
+    }
+  }
   const std::vector<Piece>& pieces() const { return pieces_; }
 
  private:

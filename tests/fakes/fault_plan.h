@@ -36,8 +36,8 @@ enum class Call {
 
 struct Fault {
   std::optional<Call> call = std::nullopt;  // empty: any
-  uint64_t nth = 1;          // counted from the moment the fault is planned
-  bool for_good = false;     // this call and all later ones of its kind
+  uint64_t nth = 1;                         // counted from the moment the fault is planned
+  bool for_good = false;                    // this call and all later ones of its kind
   absl::Status status = absl::InternalError("planned fault");
 };
 

@@ -32,7 +32,7 @@ TEST_P(PagerPropertyTest, RandomJob_OneThread_KeepsEveryByteUnderTheCap) {
   auto [cap, policy, busy] = GetParam();
   int done = 0, refused = 0;
   uint64_t fetches = 0;
-  for (uint64_t seed : Seeds(4)) {
+  for (uint64_t seed : Seeds(3)) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     PagerFixture fixture(PageCount(cap), PageCount(48), MakePolicy(policy), {.seed = busy ? seed : 0});
     RandomJob job(fixture, 1, seed, {});
@@ -71,7 +71,7 @@ class PagerThreadsPropertyTest : public ::testing::TestWithParam<std::tuple<uint
 
 TEST_P(PagerThreadsPropertyTest, RandomJobs_ThreeThreads_KeepEveryByteUnderTheCap) {
   auto [cap, policy] = GetParam();
-  for (uint64_t seed : Seeds(4)) {
+  for (uint64_t seed : Seeds(3)) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     PagerFixture fixture(PageCount(cap), PageCount(96), MakePolicy(policy),
                          {.seed = seed % 2 == 0 ? 0 : seed});
