@@ -1,5 +1,6 @@
-// The emulator as a program sees it: libcuda.so.1 by dlopen, functions by name. One small device (256 MiB), kernels cpu
-// unless the test's environment says otherwise. The primary context is current on the main thread.
+// The emulator as a program sees it: libcuda.so.1 by dlopen, functions by name. One small device (256 MiB),
+// kernels cpu unless the test's environment says otherwise. The primary context is current on the main
+// thread.
 #ifndef WEIR_TESTS_EMULATED_GPU_DRIVER_UNDER_TEST_H_
 #define WEIR_TESTS_EMULATED_GPU_DRIVER_UNDER_TEST_H_
 

@@ -77,7 +77,8 @@ TEST_F(Memory, PointerAttributes_TellWhereAnAddressLies) {
   ASSERT_EQ(CU(cuMemHostAlloc)(&pinned, 4096, 0), CUDA_SUCCESS);
   std::vector<char> pageable(4096);
   cudaPointerAttributes attributes{};
-  ASSERT_EQ(CUDART(cudaPointerGetAttributes)(&attributes, reinterpret_cast<void*>(device + 4095)), cudaSuccess);
+  ASSERT_EQ(CUDART(cudaPointerGetAttributes)(&attributes, reinterpret_cast<void*>(device + 4095)),
+            cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
   ASSERT_EQ(CUDART(cudaPointerGetAttributes)(&attributes, static_cast<char*>(pinned) + 1), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
@@ -108,7 +109,8 @@ TEST_F(Memory, RawLaunch_WithKernelsCpu_IsAnErrorByName) {
   ASSERT_EQ(CU(cuModuleLoadData)(&module, "any image"), CUDA_SUCCESS);
   ASSERT_EQ(CU(cuModuleGetFunction)(&function, module, "my_kernel"), CUDA_SUCCESS);
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(CU(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(CU(cuLaunchKernel)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("my_kernel"), std::string::npos);
   EXPECT_EQ(NewReports(), 1u);
 }

@@ -78,7 +78,8 @@ TEST_F(Streams, ElapsedTime_OfAnEventWithoutTiming_IsInvalid) {
   ASSERT_EQ(CU(cuEventRecord)(untimed, nullptr), CUDA_SUCCESS);
   float milliseconds = 0;
   EXPECT_EQ(CU(cuEventElapsedTime)(&milliseconds, timed, untimed), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(CU(cuEventElapsedTime)(&milliseconds, timed, NewEvent(CU_EVENT_DEFAULT)), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(CU(cuEventElapsedTime)(&milliseconds, timed, NewEvent(CU_EVENT_DEFAULT)),
+            CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(Streams, DeadHandles_AreReportedAndRefused) {

@@ -50,9 +50,8 @@ class Vmm : public EmulatedDevice {
 TEST_F(Vmm, Granularity_IsTwoMebibytes) {
   size_t granularity = 0;
   const CUmemAllocationProp properties = Properties();
-  ASSERT_EQ(
-      CU(cuMemGetAllocationGranularity)(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-      CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemGetAllocationGranularity)(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+            CUDA_SUCCESS);
   EXPECT_EQ(granularity, kFrame);
 }
 
@@ -110,7 +109,8 @@ TEST_F(Vmm, Frame_CreatedInFreedMemory_HoldsZeros) {
 
 struct Misuse {
   const char* name;
-  CUresult (*act)(CUdeviceptr reserved, CUmemGenericAllocationHandle frame);  // 4 frames reserved, 2 mapped at +0
+  CUresult (*act)(CUdeviceptr reserved,
+                  CUmemGenericAllocationHandle frame);  // 4 frames reserved, 2 mapped at +0
 };
 
 void PrintTo(const Misuse& misuse, std::ostream* out) { *out << misuse.name; }
@@ -129,7 +129,8 @@ TEST_P(VmmMisuse, Call_AgainstTheRules_IsInvalidAndReported) {
 const Misuse kMisuses[] = {
     {"PartOfAMappingUnmapped", [](CUdeviceptr at, auto) { return CU(cuMemUnmap)(at, kFrame); }},
     {"HoleUnmapped", [](CUdeviceptr at, auto) { return CU(cuMemUnmap)(at + 2 * kFrame, kFrame); }},
-    {"MappedTwice", [](CUdeviceptr at, auto frame) { return CU(cuMemMap)(at + kFrame, kFrame, 0, frame, 0); }},
+    {"MappedTwice",
+     [](CUdeviceptr at, auto frame) { return CU(cuMemMap)(at + kFrame, kFrame, 0, frame, 0); }},
     {"MappedPastTheReservation",
      [](CUdeviceptr at, auto frame) { return CU(cuMemMap)(at + 3 * kFrame, 2 * kFrame, 0, frame, 0); }},
     {"MappedLargerThanTheFrame",
@@ -141,7 +142,8 @@ const Misuse kMisuses[] = {
        EXPECT_EQ(CU(cuMemCreate)(&small, kFrame, &properties, 0), CUDA_SUCCESS);
        return CU(cuMemMap)(at + 2 * kFrame, 2 * kFrame, 0, small, 0);
      }},
-    {"MappedWithOffset", [](CUdeviceptr at, auto frame) { return CU(cuMemMap)(at + 2 * kFrame, kFrame, kFrame, frame, 0); }},
+    {"MappedWithOffset",
+     [](CUdeviceptr at, auto frame) { return CU(cuMemMap)(at + 2 * kFrame, kFrame, kFrame, frame, 0); }},
     {"MappedUnaligned",
      [](CUdeviceptr at, auto frame) { return CU(cuMemMap)(at + 2 * kFrame + 4096, kFrame, 0, frame, 0); }},
     {"AccessOverAHole",
@@ -151,7 +153,8 @@ const Misuse kMisuses[] = {
        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
        return CU(cuMemSetAccess)(at, 4 * kFrame, &access, 1);
      }},
-    {"ReservationFreedWhileMapped", [](CUdeviceptr at, auto) { return CU(cuMemAddressFree)(at, 4 * kFrame); }},
+    {"ReservationFreedWhileMapped",
+     [](CUdeviceptr at, auto) { return CU(cuMemAddressFree)(at, 4 * kFrame); }},
     {"ReservationFreedInPart", [](CUdeviceptr at, auto) { return CU(cuMemAddressFree)(at, kFrame); }},
     {"ReleasedTwice",
      [](CUdeviceptr, auto frame) {
@@ -162,10 +165,18 @@ const Misuse kMisuses[] = {
 INSTANTIATE_TEST_SUITE_P(Each, VmmMisuse, ::testing::ValuesIn(kMisuses),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_F(Vmm, ExportableFrame_IsRefused) {
+TEST_F(Vmm, Export_IsRefusedByName) {
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp properties = Properties();
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  ASSERT_EQ(CU(cuMemCreate)(&handle, kFrame, &properties, 0), CUDA_SUCCESS);
+  int descriptor = -1;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(
+      CU(cuMemExportToShareableHandle)(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+      CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("cuMemExportToShareableHandle"), std::string::npos);
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
   EXPECT_EQ(CU(cuMemCreate)(&handle, kFrame, &properties, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -190,7 +201,8 @@ TEST_F(Vmm, FramesMappedInOrder_NeedOneKernelMapping) {
   for (int i = 0; i < kCount; ++i) MapFrame(reserved + i * kFrame, frames[i], kFrame);
   int lines = 0;
   std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) lines += line.find("weir-emulated-vram") != std::string::npos;
+  for (std::string line; std::getline(maps, line);)
+    lines += line.find("weir-emulated-vram") != std::string::npos;
   EXPECT_EQ(lines, 1);
 }
 

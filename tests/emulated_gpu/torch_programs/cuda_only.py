@@ -1,7 +1,11 @@
 """Ops that have a CUDA kernel and no CPU kernel: versions of the emulator, and refusals by name."""
+import pathlib
+
 import torch
 from torch import nn
 from training import train
+
+LIST = pathlib.Path(__file__).parents[3] / "tools/emulated_gpu/torch_kernels/cuda_only_ops.txt"
 
 
 def close_lstm(device):
@@ -52,6 +56,17 @@ def alone_every_cuda_op_is_treated(device):
     missing = [name for name in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
                if name.startswith("aten::") and "libweir" not in registration(name, "CUDA") and name not in ORIGINAL]
     assert not missing, missing
+
+
+def alone_ops_without_cpu_kernel_are_those_listed(device):
+    """cuda_only_ops.txt is what this torch has: a new op must be looked at before it is refused or written."""
+    listed = dict(line.split() for line in LIST.read_text().splitlines() if not line.startswith("#"))
+    found = {name[6:] for name in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
+             if name.startswith("aten::") and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU")}
+    assert found == set(listed), found ^ set(listed)
+    wrong = [name for name, treatment in listed.items()
+             if (registration(f"aten::{name}", "CUDA") == "libweir") != (treatment != "original")]
+    assert not wrong, wrong
 
 
 def registration(name, key):

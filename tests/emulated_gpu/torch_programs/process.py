@@ -1,6 +1,7 @@
 """The process around the device: streams and events, pinned memory, workers, children, limits."""
 import os
 import subprocess
+import sys
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -66,3 +67,18 @@ def alone_capture_is_refused(device):
         assert "not supported" in str(error)
     else:
         raise AssertionError("captured a graph")
+
+
+def alone_profiler_sees_the_ops(device):
+    x = torch.ones(8, 8, device=device)
+    with torch.profiler.profile() as profile:
+        x @ x
+    assert "aten::mm" in {event.name for event in profile.events()}
+
+
+def alone_expandable_segments_work(device):
+    program = "import torch; print(torch.ones(3 << 20, device='cuda').sum().item())"
+    environment = os.environ | {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
+    child = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert child.stdout == "3145728.0\n", child.stderr
+    assert "reports=0" in child.stderr

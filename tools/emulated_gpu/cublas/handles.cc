@@ -1,4 +1,5 @@
-// cuBLAS handles and their settings. The routines themselves are generated: launches by name (driver/refusals.cc).
+// cuBLAS handles and their settings. The routines themselves are generated: launches by name
+// (driver/refusals.cc).
 #pragma GCC visibility push(default)
 #include <cublas_v2.h>
 #pragma GCC visibility pop
@@ -64,7 +65,8 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t opaque, cudaStream_t stream) {
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t opaque, void* workspace, size_t) {
   if (Find(opaque, "cublasSetWorkspace") == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   // Documented: the address must be 256-byte aligned.
-  return reinterpret_cast<uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  return reinterpret_cast<uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
+                                                           : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t opaque, cublasMath_t mode) {
@@ -96,7 +98,7 @@ cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t opaque, cublasPointerMode_
 }
 
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t opaque, int) {
-  return Find(opaque, "cublasSetSmCountTarget") == nullptr ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+  return Find(opaque, "cublasSetSmCountTarget") == nullptr ? CUBLAS_STATUS_NOT_INITIALIZED
+                                                           : CUBLAS_STATUS_SUCCESS;
 }
-
 }

@@ -1,4 +1,5 @@
-// The cudart double: what its files share. Entry points are exported with C linkage and the names of the runtime.
+// The cudart double: what its files share. Entry points are exported with C linkage and the names of the
+// runtime.
 #ifndef WEIR_EMULATED_GPU_CUDART_CUDART_H_
 #define WEIR_EMULATED_GPU_CUDART_CUDART_H_
 
@@ -20,11 +21,12 @@ cudaError_t Refuse(const char* name);
 
 }  // namespace weir::emulated
 
-// Every call that needs a device starts the emulator, makes the primary context current and passes on sticky errors.
-#define WEIR_CUDART_NEEDS_CONTEXT()                                                        \
-  do {                                                                                     \
-    const ::weir::emulated::Status ready = ::weir::emulated::UsePrimary();                 \
-    if (ready != CUDA_SUCCESS) return ::weir::emulated::Last(ready);                       \
+// Every call that needs a device starts the emulator, makes the primary context current and passes on sticky
+// errors.
+#define WEIR_CUDART_NEEDS_CONTEXT()                                        \
+  do {                                                                     \
+    const ::weir::emulated::Status ready = ::weir::emulated::UsePrimary(); \
+    if (ready != CUDA_SUCCESS) return ::weir::emulated::Last(ready);       \
   } while (false)
 
 #endif

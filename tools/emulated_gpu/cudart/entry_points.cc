@@ -4,8 +4,8 @@
 
 using namespace weir::emulated;
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int, unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
+                                             unsigned long long, cudaDriverEntryPointQueryResult* result) {
   if (symbol == nullptr || function == nullptr) return Last(cudaErrorInvalidValue);
   *function = FindDriverFunction(symbol);
   if (result != nullptr) {

@@ -15,7 +15,8 @@ cudaError_t LaunchHostStub(const void* function, dim3 grid, dim3 block, size_t s
   if (function == nullptr) return Last(cudaErrorInvalidDeviceFunction);
   const Shape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
   const Status status = Launch(shape, stream, RegisteredKernelName, function);
-  return Last(status == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : static_cast<cudaError_t>(status));
+  return Last(status == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration
+                                                 : static_cast<cudaError_t>(status));
 }
 
 struct CallConfiguration {
@@ -39,7 +40,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void**) {
   if (config == nullptr) return Last(cudaErrorInvalidValue);
-  return LaunchHostStub(function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
+  return LaunchHostStub(function, config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                        config->stream);
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
@@ -48,7 +50,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   std::memset(attributes, 0, sizeof *attributes);
   const Profile& profile = *Settings().profile;
   attributes->maxThreadsPerBlock = 1024;
-  attributes->numRegs = 32;  // a typical element-wise kernel; nothing here depends on it but occupancy heuristics
+  attributes->numRegs =
+      32;  // a typical element-wise kernel; nothing here depends on it but occupancy heuristics
   attributes->binaryVersion = attributes->ptxVersion = profile.major * 10 + profile.minor;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(profile.shared_per_block_optin);
   return cudaSuccess;
@@ -57,7 +60,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
   WEIR_CUDART_NEEDS_CONTEXT();
   const auto most = static_cast<int>(Settings().profile->shared_per_block_optin);
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value > most) return Last(cudaErrorInvalidValue);
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value > most)
+    return Last(cudaErrorInvalidValue);
   return cudaSuccess;
 }
 
@@ -65,15 +69,17 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t, cudaFuncAttribute attr
   return cudaFuncSetAttribute(nullptr, attribute, value);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int block_size, size_t shared) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int block_size,
+                                                          size_t shared) {
   WEIR_CUDART_NEEDS_CONTEXT();
   if (blocks == nullptr || block_size <= 0) return Last(cudaErrorInvalidValue);
   *blocks = BlocksPerMultiprocessor(block_size, shared);
   return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block_size,
-                                                                   size_t shared, unsigned int) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
+                                                                   int block_size, size_t shared,
+                                                                   unsigned int) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared);
 }
 

@@ -115,7 +115,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), nullptr));
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   WEIR_CUDART_NEEDS_CONTEXT();
   return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), stream));
 }
@@ -153,7 +154,8 @@ cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind) {
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                               cudaMemcpyKind) {
   WEIR_CUDART_NEEDS_CONTEXT();
   size_t size = 0;
   const uintptr_t found = VariableAddress(symbol, &size);

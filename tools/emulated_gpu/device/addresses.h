@@ -10,8 +10,9 @@ namespace weir::emulated {
 
 inline constexpr size_t kGranularity = size_t{2} << 20;  // of VMM ranges; research/cuda-facts.md
 
-// A free range of `size` bytes (a multiple of kGranularity) aligned to `alignment` (a power of two), 0 when there is
-// none. `hint` is taken if that range is free. The range stays PROT_NONE. Freed ranges are reused as late as possible.
+// A free range of `size` bytes (a multiple of kGranularity) aligned to `alignment` (a power of two), 0 when
+// there is none. `hint` is taken if that range is free. The range stays PROT_NONE. Freed ranges are reused as
+// late as possible.
 uintptr_t TakeAddresses(size_t size, size_t alignment, uintptr_t hint);
 // Makes the range PROT_NONE again and gives it back.
 void ReturnAddresses(uintptr_t address, size_t size);

@@ -12,8 +12,9 @@ struct Fixed {
   int value;
 };
 
-// The same for every profile: CUDA C++ programming guide ("Technical specifications", "Unified addressing"). What the
-// emulator does not do (graphs' memory pools, IPC, managed memory, multicast, NUMA, sparse arrays) is 0.
+// The same for every profile: CUDA C++ programming guide ("Technical specifications", "Unified addressing").
+// What the emulator does not do (graphs' memory pools, IPC, managed memory, multicast, NUMA, sparse arrays)
+// is 0.
 constexpr Fixed kFixed[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
@@ -43,6 +44,7 @@ constexpr Fixed kFixed[] = {
     {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
     {CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
 };
 
@@ -60,8 +62,10 @@ Status DeviceAttribute(int* value, CUdevice_attribute attribute) {
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, profile.minor},
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, profile.multiprocessors},
       {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, static_cast<int>(profile.l2_bytes)},
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, static_cast<int>(profile.shared_per_multiprocessor)},
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, static_cast<int>(profile.shared_per_block_optin)},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+       static_cast<int>(profile.shared_per_multiprocessor)},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+       static_cast<int>(profile.shared_per_block_optin)},
       {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, profile.threads_per_multiprocessor},
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, profile.blocks_per_multiprocessor},
       {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, profile.memory_bus_bits},

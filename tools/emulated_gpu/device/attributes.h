@@ -1,4 +1,5 @@
-// Numbers about the device, as both doubles give them. Attribute numbers are the same in cudart and in the driver.
+// Numbers about the device, as both doubles give them. Attribute numbers are the same in cudart and in the
+// driver.
 #ifndef WEIR_EMULATED_GPU_DEVICE_ATTRIBUTES_H_
 #define WEIR_EMULATED_GPU_DEVICE_ATTRIBUTES_H_
 

@@ -42,7 +42,8 @@ void Count(size_t bytes) {
   Counted().copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// How bytes travel: with kernels `none` nothing moves above kMovedBytes, and what no host code wrote reads as zeros.
+// How bytes travel: with kernels `none` nothing moves above kMovedBytes, and what no host code wrote reads as
+// zeros.
 enum class Travel { kMove, kZeros, kStay };
 
 Travel HowToCopy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, size_t span) {
@@ -91,8 +92,8 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   Count(bytes);
   WaitForHostWork(*stream);
   MoveRows(to, from, rows,
-           HowToCopy(reinterpret_cast<uintptr_t>(to), to_device, reinterpret_cast<uintptr_t>(from), from_device,
-                     from_span));
+           HowToCopy(reinterpret_cast<uintptr_t>(to), to_device, reinterpret_cast<uintptr_t>(from),
+                     from_device, from_span));
   return CUDA_SUCCESS;
 }
 

@@ -1,6 +1,6 @@
 // Copies and memsets. They run at once, on the calling thread. Any thread.
-// With kernels `none` a transfer above kMovedBytes is checked and counted but moves nothing, so that untouched memory
-// costs none; smaller ones move, so that the host reads back what it wrote.
+// With kernels `none` a transfer above kMovedBytes is checked and counted but moves nothing, so that
+// untouched memory costs none; smaller ones move, so that the host reads back what it wrote.
 #ifndef WEIR_EMULATED_GPU_DEVICE_COPIES_H_
 #define WEIR_EMULATED_GPU_DEVICE_COPIES_H_
 
@@ -18,8 +18,8 @@ struct Rows {  // a plain copy is one row
   size_t to_pitch = 0, from_pitch = 0, width = 0, height = 1;
 };
 
-// INVALID_VALUE when an end lies on the wrong side of `direction`; ILLEGAL_ADDRESS (and a report) when a device range
-// is not mapped.
+// INVALID_VALUE when an end lies on the wrong side of `direction`; ILLEGAL_ADDRESS (and a report) when a
+// device range is not mapped.
 Status Copy(void* to, const void* from, const Rows& rows, Direction direction, CUstream stream);
 // `value` is repeated every `element` (1, 2 or 4) bytes.
 Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream stream);

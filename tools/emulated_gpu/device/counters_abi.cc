@@ -6,8 +6,9 @@
 
 using namespace weir::emulated;
 
-extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(WeirEmulatedCounters* counters) {
+extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(
+    WeirEmulatedCounters* counters) {
   const Counters& counted = Counted();
-  *counters = {counted.launches, counted.copies,    counted.copied_bytes,  counted.reports,
+  *counters = {counted.launches,  counted.copies,    counted.copied_bytes, counted.reports,
                UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes};
 }

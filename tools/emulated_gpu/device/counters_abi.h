@@ -1,4 +1,5 @@
-// What tests ask the emulator: `weir_emulated_counters`, exported by libcuda.so.1. Plain C. Bytes of device memory.
+// What tests ask the emulator: `weir_emulated_counters`, exported by libcuda.so.1. Plain C. Bytes of device
+// memory.
 #ifndef WEIR_EMULATED_GPU_DEVICE_COUNTERS_ABI_H_
 #define WEIR_EMULATED_GPU_DEVICE_COUNTERS_ABI_H_
 

@@ -35,8 +35,9 @@ void OnFault(int signal, siginfo_t* info, void* context) {
   }
   const AddressFacts facts = DescribeWithoutLock(address);
   const char* op = CurrentOp();
-  Report("touch of device memory that is %s: address 0x%lx, reservation 0x%lx + %zu, op %s, thread %ld", facts.state,
-         address, facts.reservation, facts.reservation_size, *op == '\0' ? "unknown" : op, syscall(SYS_gettid));
+  Report("touch of device memory that is %s: address 0x%lx, reservation 0x%lx + %zu, op %s, thread %ld",
+         facts.state, address, facts.reservation, facts.reservation_size, *op == '\0' ? "unknown" : op,
+         syscall(SYS_gettid));
   ::signal(signal, SIG_DFL);
 }
 

@@ -29,7 +29,8 @@ long PhysicalMemory::Take(size_t size, bool poison) {
   if (!poison) return offset;
   const std::string bytes(size_t{1} << 20, '\xCB');
   for (size_t done = 0; done < size; done += bytes.size()) {
-    if (pwrite(fd_, bytes.data(), std::min(bytes.size(), size - done), offset + static_cast<long>(done)) < 0) break;
+    if (pwrite(fd_, bytes.data(), std::min(bytes.size(), size - done), offset + static_cast<long>(done)) < 0)
+      break;
   }
   return offset;
 }

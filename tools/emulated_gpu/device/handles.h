@@ -1,5 +1,5 @@
-// Slots for streams and events. A handle is the address of its slot, never of freed memory, so that a dead handle is
-// recognised. Any thread. Slots are reused as late as possible.
+// Slots for streams and events. A handle is the address of its slot, never of freed memory, so that a dead
+// handle is recognised. Any thread. Slots are reused as late as possible.
 #ifndef WEIR_EMULATED_GPU_DEVICE_HANDLES_H_
 #define WEIR_EMULATED_GPU_DEVICE_HANDLES_H_
 

@@ -59,7 +59,8 @@ Status LaunchLibraryCall(const char* name) {
 
 std::string RegisteredKernelName(const void* host) {
   using Registered = const char* (*)(const void*, size_t*);
-  static const auto registered = reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
+  static const auto registered =
+      reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
   const char* mangled = registered == nullptr ? nullptr : registered(host, nullptr);
   if (mangled == nullptr) {
     char text[64];

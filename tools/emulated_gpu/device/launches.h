@@ -1,5 +1,5 @@
-// Kernel launches. With kernels `none` a launch is checked and counted, and does nothing. With kernels `cpu` ops run on
-// the CPU and never come here: a launch is an error by the kernel's name.
+// Kernel launches. With kernels `none` a launch is checked and counted, and does nothing. With kernels `cpu`
+// ops run on the CPU and never come here: a launch is an error by the kernel's name.
 #ifndef WEIR_EMULATED_GPU_DEVICE_LAUNCHES_H_
 #define WEIR_EMULATED_GPU_DEVICE_LAUNCHES_H_
 

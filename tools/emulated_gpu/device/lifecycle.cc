@@ -1,5 +1,6 @@
 #include "tools/emulated_gpu/device/lifecycle.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 
 #include "tools/emulated_gpu/device/faults.h"
 #include "tools/emulated_gpu/device/memory.h"
@@ -30,9 +32,19 @@ void PrintExitLine() {
   if (getpid() != owner) return;
   const Options& options = Settings();
   const Counters& counters = Counted();
-  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu copies=%lu reports=%lu", options.profile->name,
-       options.vram_bytes, PeakDeviceBytes(), options.kernels == Kernels::kCpu ? "cpu" : "none",
-       counters.launches.load(), counters.copies.load(), counters.reports.load());
+  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu copies=%lu reports=%lu",
+       options.profile->name, options.vram_bytes, PeakDeviceBytes(),
+       options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), counters.copies.load(),
+       counters.reports.load());
+}
+
+// Under its soname, so that torch finds it: without any NVML, torch's expandable segments call a null
+// pointer.
+void LoadNvmlDouble() {
+  Dl_info self;
+  if (dladdr(reinterpret_cast<void*>(&LoadNvmlDouble), &self) == 0) return;
+  const std::string path = self.dli_fname;
+  dlopen((path.substr(0, path.rfind('/') + 1) + "libnvidia-ml.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 // A child that forked after the first use has no device, as with the real driver.
@@ -50,11 +62,13 @@ void StartOnce() {
     return;
   }
   owner = getpid();
-  std::fprintf(stderr, "weir: emulated GPU %s (%zu MiB), kernels %s: no real device is used\n", options.profile->name,
-               options.vram_bytes >> 20, options.kernels == Kernels::kCpu ? "cpu" : "none");
+  std::fprintf(stderr, "weir: emulated GPU %s (%zu MiB), kernels %s: no real device is used\n",
+               options.profile->name, options.vram_bytes >> 20,
+               options.kernels == Kernels::kCpu ? "cpu" : "none");
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   std::atexit(PrintExitLine);
   InstallFaultHandler();
+  LoadNvmlDouble();
   start_status = CUDA_SUCCESS;
 }
 

@@ -7,8 +7,8 @@
 
 namespace weir::emulated {
 
-// First use: prints the first line, arranges for the exit line. CUDA_ERROR_NO_DEVICE when the options name no device
-// or hide it; CUDA_ERROR_NOT_INITIALIZED in a child forked from a process that used the device.
+// First use: prints the first line, arranges for the exit line. CUDA_ERROR_NO_DEVICE when the options name no
+// device or hide it; CUDA_ERROR_NOT_INITIALIZED in a child forked from a process that used the device.
 Status Start();
 
 // What every call must pass: started, not a forked child, no sticky error. Cheap.

@@ -179,7 +179,8 @@ uintptr_t VariableAddress(const void* host, size_t* size) {
   auto known = variables.find(host);
   if (known == variables.end()) {
     using Registered = const char* (*)(const void*, size_t*);
-    static const auto registered = reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
+    static const auto registered =
+        reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
     size_t bytes = 0;
     if (registered == nullptr || registered(host, &bytes) == nullptr || bytes == 0) return 0;
     const uintptr_t address = NewUsableRange(bytes);
@@ -200,7 +201,8 @@ Status CheckTouch(uintptr_t address, size_t size, const char* what) {
   }
   uintptr_t hole = 0;
   if (IsAccessible(address, size, &hole)) return CUDA_SUCCESS;
-  Report("%s touches device memory that is not mapped: 0x%lx + %zu, first hole at 0x%lx", what, address, size, hole);
+  Report("%s touches device memory that is not mapped: 0x%lx + %zu, first hole at 0x%lx", what, address, size,
+         hole);
   return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 

@@ -1,5 +1,5 @@
-// Device allocations (cudaMalloc, cuMemAlloc), pinned and registered host memory, and the count of physical device
-// bytes that all kinds of device memory share. Any thread. Bytes; sizes are what the caller asked for.
+// Device allocations (cudaMalloc, cuMemAlloc), pinned and registered host memory, and the count of physical
+// device bytes that all kinds of device memory share. Any thread. Bytes; sizes are what the caller asked for.
 #ifndef WEIR_EMULATED_GPU_DEVICE_MEMORY_H_
 #define WEIR_EMULATED_GPU_DEVICE_MEMORY_H_
 
@@ -36,11 +36,12 @@ struct Placement {
 // Where one address lies. Device addresses that are not mapped count as pageable: cudaMemoryTypeUnregistered.
 Placement Locate(uintptr_t address);
 
-// Memory of a __device__ variable, made at the first question; outside the VRAM count (it is part of the context).
+// Memory of a __device__ variable, made at the first question; outside the VRAM count (it is part of the
+// context).
 uintptr_t VariableAddress(const void* host, size_t* size);
 
-// CUDA_SUCCESS when [address, address + size) is device memory that kernels may touch; otherwise a report that names
-// `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
+// CUDA_SUCCESS when [address, address + size) is device memory that kernels may touch; otherwise a report
+// that names `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
 Status CheckTouch(uintptr_t address, size_t size, const char* what);
 
 }  // namespace weir::emulated

@@ -9,19 +9,21 @@ namespace {
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 
-// VRAM, SM counts and L2: research device profiles (nvidia-smi on hardware for h200, datasheets and common knowledge
-// for the others). Shared memory, threads and blocks per SM: "Technical specifications per compute capability" in the
-// CUDA C++ programming guide. Bus widths and clocks: vendor datasheets (boost clock; memory clock as nvidia-smi).
+// VRAM, SM counts and L2: research device profiles (nvidia-smi on hardware for h200, datasheets and common
+// knowledge for the others). Shared memory, threads and blocks per SM: "Technical specifications per compute
+// capability" in the CUDA C++ programming guide. Bus widths and clocks: vendor datasheets (boost clock;
+// memory clock as nvidia-smi).
 constexpr Profile kProfiles[] = {
-    {"h200", "NVIDIA H200", 9, 0, 143771, 132, 60 * kMiB, 228 * kKiB, 227 * kKiB, 2048, 32, 6144, 1980000, 3201000, 3},
-    {"h100", "NVIDIA H100 80GB HBM3", 9, 0, 81559, 132, 50 * kMiB, 228 * kKiB, 227 * kKiB, 2048, 32, 5120, 1980000,
-     2619000, 3},
+    {"h200", "NVIDIA H200", 9, 0, 143771, 132, 60 * kMiB, 228 * kKiB, 227 * kKiB, 2048, 32, 6144, 1980000,
+     3201000, 3},
+    {"h100", "NVIDIA H100 80GB HBM3", 9, 0, 81559, 132, 50 * kMiB, 228 * kKiB, 227 * kKiB, 2048, 32, 5120,
+     1980000, 2619000, 3},
     {"a100-80g", "NVIDIA A100-SXM4-80GB", 8, 0, 81251, 108, 40 * kMiB, 164 * kKiB, 163 * kKiB, 2048, 32, 5120,
      1410000, 1593000, 3},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 8, 9, 24564, 128, 72 * kMiB, 100 * kKiB, 99 * kKiB, 1536, 24, 384, 2520000,
-     10501000, 2},
-    {"rtx3060-12g", "NVIDIA GeForce RTX 3060", 8, 6, 12288, 28, 3 * kMiB, 100 * kKiB, 99 * kKiB, 1536, 16, 192,
-     1777000, 7501000, 2},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 8, 9, 24564, 128, 72 * kMiB, 100 * kKiB, 99 * kKiB, 1536, 24, 384,
+     2520000, 10501000, 2},
+    {"rtx3060-12g", "NVIDIA GeForce RTX 3060", 8, 6, 12288, 28, 3 * kMiB, 100 * kKiB, 99 * kKiB, 1536, 16,
+     192, 1777000, 7501000, 2},
 };
 
 const Profile* FindProfile(const std::string& name) {
@@ -66,7 +68,8 @@ void ReadRest(Options& options) {
   const std::string vram = FromEnvironment("WEIR_EMULATED_VRAM");
   if (!vram.empty()) {
     options.vram_bytes = ParseSize(vram);
-    if (options.vram_bytes == 0) options.mistake = "WEIR_EMULATED_VRAM=" + vram + ": not a size such as 24GiB";
+    if (options.vram_bytes == 0)
+      options.mistake = "WEIR_EMULATED_VRAM=" + vram + ": not a size such as 24GiB";
   }
   options.poison = FromEnvironment("WEIR_EMULATED_POISON") == "1";
   options.visible = FirstDeviceVisible();
@@ -81,9 +84,9 @@ size_t ParseSize(const std::string& text) {
   static constexpr struct {
     const char* unit;
     double bytes;
-  } kUnits[] = {{"", 1},           {"B", 1},     {"K", 0x1p10},  {"KiB", 0x1p10}, {"KB", 1e3},
-                {"M", 0x1p20},     {"MiB", 0x1p20}, {"MB", 1e6}, {"G", 0x1p30},   {"GiB", 0x1p30},
-                {"GB", 1e9},       {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12}};
+  } kUnits[] = {{"", 1},       {"B", 1},        {"K", 0x1p10},   {"KiB", 0x1p10}, {"KB", 1e3},
+                {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},   {"GiB", 0x1p30},
+                {"GB", 1e9},   {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12}};
   for (const auto& unit : kUnits) {
     if (std::strcmp(end, unit.unit) == 0) return static_cast<size_t>(number * unit.bytes);
   }

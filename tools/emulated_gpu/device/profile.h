@@ -1,4 +1,5 @@
-// The devices that can be emulated, and what the environment asks for. Constant after the first call of Settings().
+// The devices that can be emulated, and what the environment asks for. Constant after the first call of
+// Settings().
 #ifndef WEIR_EMULATED_GPU_DEVICE_PROFILE_H_
 #define WEIR_EMULATED_GPU_DEVICE_PROFILE_H_
 
@@ -25,9 +26,9 @@ struct Options {
   const Profile* profile = nullptr;  // null: the name in WEIR_GPU is unknown, there is no device
   Kernels kernels = Kernels::kCpu;
   size_t vram_bytes = 0;
-  bool visible = true;   // false when CUDA_VISIBLE_DEVICES hides device 0
-  bool poison = false;   // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
-  std::string mistake;   // why the options are unusable; empty when they are fine
+  bool visible = true;  // false when CUDA_VISIBLE_DEVICES hides device 0
+  bool poison = false;  // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
+  std::string mistake;  // why the options are unusable; empty when they are fine
 };
 
 const Options& Settings();

@@ -1,7 +1,7 @@
 // What the emulator tells on stderr and counts. Any thread.
 //
-// A report is something a real GPU would have punished (use of dead handles, touch of memory that is not there, VMM
-// misuse): one line `weir: emulated GPU: report: ...`. A note is one line without that weight.
+// A report is something a real GPU would have punished (use of dead handles, touch of memory that is not
+// there, VMM misuse): one line `weir: emulated GPU: report: ...`. A note is one line without that weight.
 #ifndef WEIR_EMULATED_GPU_DEVICE_REPORTS_H_
 #define WEIR_EMULATED_GPU_DEVICE_REPORTS_H_
 
@@ -11,8 +11,9 @@
 namespace weir::emulated {
 
 struct Counters {
-  std::atomic<uint64_t> launches{0};      // kernel launches and cuBLAS calls; with kernels cpu: ops run on the CPU
-  std::atomic<uint64_t> copies{0};        // copies and memsets
+  std::atomic<uint64_t> launches{
+      0};                           // kernel launches and cuBLAS calls; with kernels cpu: ops run on the CPU
+  std::atomic<uint64_t> copies{0};  // copies and memsets
   std::atomic<uint64_t> copied_bytes{0};
   std::atomic<uint64_t> reports{0};
 };

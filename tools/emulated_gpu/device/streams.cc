@@ -33,7 +33,8 @@ void Raise(std::atomic<uint64_t>& value, uint64_t at_least) {
   }
 }
 
-// Blocking streams and the legacy stream order each other; with work running at once only host functions show it.
+// Blocking streams and the legacy stream order each other; with work running at once only host functions show
+// it.
 uint64_t WorkBefore(const Stream& stream) {
   if (&stream == &legacy_stream) return LastHostFunction();
   const bool blocking = (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
@@ -156,7 +157,8 @@ Status ElapsedMilliseconds(float* milliseconds, CUevent start_handle, CUevent en
   if (start == nullptr || end == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const bool timing = ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) == 0;
   if (!timing || !start->recorded || !end->recorded) return CUDA_ERROR_INVALID_HANDLE;
-  if (!HostFunctionDone(std::max(start->host_work.load(), end->host_work.load()))) return CUDA_ERROR_NOT_READY;
+  if (!HostFunctionDone(std::max(start->host_work.load(), end->host_work.load())))
+    return CUDA_ERROR_NOT_READY;
   *milliseconds = static_cast<float>(end->time_ns - start->time_ns) * 1e-6f;
   return CUDA_SUCCESS;
 }

@@ -1,7 +1,8 @@
 // Streams, events and host functions. Any thread.
 //
-// Work runs when it is enqueued, except host functions, which a thread of ours runs in order, as the driver does.
-// Queries, events and later work of the stream honour them. Handles that are dead or were never made are reported.
+// Work runs when it is enqueued, except host functions, which a thread of ours runs in order, as the driver
+// does. Queries, events and later work of the stream honour them. Handles that are dead or were never made
+// are reported.
 #ifndef WEIR_EMULATED_GPU_DEVICE_STREAMS_H_
 #define WEIR_EMULATED_GPU_DEVICE_STREAMS_H_
 
@@ -30,13 +31,14 @@ struct Event {
   std::atomic<uint64_t> host_work{0};  // the record is complete when this host function has run
 };
 
-// Null (legacy default), CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are always alive. Null result: reported, dead.
+// Null (legacy default), CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are always alive. Null result: reported,
+// dead.
 Stream* FindStream(CUstream handle, const char* call);
 Event* FindEvent(CUevent handle, const char* call);
 
 Status CreateStream(CUstream* handle, unsigned flags, int priority);
 Status DestroyStream(CUstream handle);
-Status QueryStream(CUstream handle);        // NOT_READY while a host function is pending
+Status QueryStream(CUstream handle);  // NOT_READY while a host function is pending
 Status SynchronizeStream(CUstream handle);
 Status SynchronizeDevice();
 // Later work of `stream` comes after what `event` recorded.

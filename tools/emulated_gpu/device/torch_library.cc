@@ -50,8 +50,8 @@ bool Load() {
     return true;
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {1, Settings().kernels == Kernels::kCpu ? 1 : 0, CountLaunch, SetCurrentOp,
-                                        ReportText};
+  static const WeirEmulatedHost host = {1, Settings().kernels == Kernels::kCpu ? 1 : 0, CountLaunch,
+                                        SetCurrentOp, ReportText};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
   return true;
 }

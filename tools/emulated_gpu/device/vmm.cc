@@ -16,9 +16,9 @@ namespace weir::emulated {
 namespace {
 
 struct Frame {
-  long offset;     // in the memfd
+  long offset;  // in the memfd
   size_t size;
-  int handles;     // references that the program holds
+  int handles;  // references that the program holds
   int mappings;
 };
 struct Mapping {
@@ -80,7 +80,8 @@ bool Multiple(size_t value) { return value != 0 && value % kGranularity == 0; }
 
 Status ReserveAddresses(uintptr_t* address, size_t size, size_t alignment, uintptr_t hint) {
   if (!Multiple(size) || (alignment & (alignment - 1)) != 0) {
-    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemAddressReserve", 0, size, "size or alignment is not a multiple");
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemAddressReserve", 0, size,
+                  "size or alignment is not a multiple");
   }
   const uintptr_t found = TakeAddresses(size, alignment, hint);
   if (found == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -108,7 +109,8 @@ Status FreeReservation(uintptr_t address, size_t size) {
 
 Status CreateFrame(FrameHandle* handle, size_t size) {
   if (!Multiple(size)) {
-    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemCreate", 0, size, "size is not a multiple of the granularity");
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemCreate", 0, size,
+                  "size is not a multiple of the granularity");
   }
   if (!TakeDeviceBytes(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard<std::mutex> lock(mutex);
@@ -185,7 +187,8 @@ Status Unmap(uintptr_t address, size_t size) {
   std::lock_guard<std::mutex> lock(mutex);
   MappingPosition first, last;
   if (!Tiles(address, size, &first, &last)) {
-    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemUnmap", address, size, "not exactly a range of whole mappings");
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemUnmap", address, size,
+                  "not exactly a range of whole mappings");
   }
   if (!MakeInaccessible(address, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (auto mapping = first; mapping != last; ++mapping) {
@@ -201,9 +204,10 @@ Status SetAccess(uintptr_t address, size_t size, Access access) {
   std::lock_guard<std::mutex> lock(mutex);
   MappingPosition first, last;
   if (!Tiles(address, size, &first, &last)) {
-    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemSetAccess", address, size, "not exactly a range of whole mappings");
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemSetAccess", address, size,
+                  "not exactly a range of whole mappings");
   }
-  const int protection = access == Access::kNone ? PROT_NONE
+  const int protection = access == Access::kNone   ? PROT_NONE
                          : access == Access::kRead ? PROT_READ
                                                    : PROT_READ | PROT_WRITE;
   if (mprotect(reinterpret_cast<void*>(address), size, protection) != 0) {
@@ -259,7 +263,8 @@ AddressFacts DescribeWithoutLock(uintptr_t address) {
   facts.reservation = reservation->first;
   facts.reservation_size = reservation->second;
   auto mapping = mappings.upper_bound(address);
-  const bool mapped = mapping != mappings.begin() && (--mapping, address < mapping->first + mapping->second.size);
+  const bool mapped =
+      mapping != mappings.begin() && (--mapping, address < mapping->first + mapping->second.size);
   facts.state = mapped ? "mapped without access" : "reserved but not mapped";
   return facts;
 }

@@ -15,8 +15,9 @@ using FrameHandle = CUmemGenericAllocationHandle;
 Status ReserveAddresses(uintptr_t* address, size_t size, size_t alignment, uintptr_t hint);
 Status FreeReservation(uintptr_t address, size_t size);
 
-// A new frame holds zeros (0xCB bytes when poisoning). Frames made one after the other lie one after the other in the
-// memfd, so that mapping them in order needs one kernel mapping in all (vm.max_map_count is 65530 by default).
+// A new frame holds zeros (0xCB bytes when poisoning). Frames made one after the other lie one after the
+// other in the memfd, so that mapping them in order needs one kernel mapping in all (vm.max_map_count is
+// 65530 by default).
 Status CreateFrame(FrameHandle* handle, size_t size);
 Status RetainFrame(uintptr_t mapped_address, FrameHandle* handle);
 // The bytes go back when the last handle is released and the last mapping is gone.

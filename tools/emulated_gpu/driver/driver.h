@@ -7,22 +7,22 @@
 
 namespace weir::emulated {
 
-// Address of the newest version of `name` ("cuMemAlloc" gives cuMemAlloc_v2), null when cuda.h has no such name.
-// A function that is not emulated is found too, and fails by name when it is called.
+// Address of the newest version of `name` ("cuMemAlloc" gives cuMemAlloc_v2), null when cuda.h has no such
+// name. A function that is not emulated is found too, and fails by name when it is called.
 void* FindDriverFunction(const char* name);
 
 }  // namespace weir::emulated
 
-#define WEIR_DRIVER_NEEDS_INIT()                                \
-  do {                                                          \
-    const CUresult ready = ::weir::emulated::Ready();           \
-    if (ready != CUDA_SUCCESS) return ready;                    \
+#define WEIR_DRIVER_NEEDS_INIT()                      \
+  do {                                                \
+    const CUresult ready = ::weir::emulated::Ready(); \
+    if (ready != CUDA_SUCCESS) return ready;          \
   } while (false)
 
-#define WEIR_DRIVER_NEEDS_CONTEXT()                             \
-  do {                                                          \
-    const CUresult ready = ::weir::emulated::NeedContext();     \
-    if (ready != CUDA_SUCCESS) return ready;                    \
+#define WEIR_DRIVER_NEEDS_CONTEXT()                         \
+  do {                                                      \
+    const CUresult ready = ::weir::emulated::NeedContext(); \
+    if (ready != CUDA_SUCCESS) return ready;                \
   } while (false)
 
 #endif

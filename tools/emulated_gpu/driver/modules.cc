@@ -1,4 +1,5 @@
-// Modules, functions and launches of code that is loaded at run time (NVRTC's). A module keeps its functions' names.
+// Modules, functions and launches of code that is loaded at run time (NVRTC's). A module keeps its functions'
+// names.
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -99,21 +100,23 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         CUstream stream, void**, void**) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return Launch({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream, FunctionName, function);
+  return Launch({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream, FunctionName,
+                function);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
-                        config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, arguments,
-                        extra);
+                        config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream,
+                        arguments, extra);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                                   unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                                   unsigned int shared, CUstream stream, void** arguments) {
-  return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments,
-                        nullptr);
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                   unsigned int block_z, unsigned int shared, CUstream stream,
+                                   void** arguments) {
+  return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                        arguments, nullptr);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int block_size, size_t shared) {

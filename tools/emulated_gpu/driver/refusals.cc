@@ -26,4 +26,15 @@ extern "C" {
   return LaunchLibraryCall(name) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+// The profiler's interface: torch.profiler goes on with what the CPU side sees.
+[[gnu::visibility("hidden")]] int weir_refuse_cupti(const char* name) {
+  NoteNotSupported(name);
+  return 27;  // CUPTI_ERROR_NOT_SUPPORTED, cupti_result.h
+}
+
+// Named by torch in the lines that it prints about the refusals.
+[[gnu::visibility("default")]] int cuptiGetResultString(int, const char** text) {
+  *text = "not emulated";
+  return 0;
+}
 }

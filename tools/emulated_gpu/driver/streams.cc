@@ -1,4 +1,5 @@
-// Streams, events, host functions. Capture is refused (cuStreamBeginCapture is not emulated), so none ever captures.
+// Streams, events, host functions. Capture is refused (cuStreamBeginCapture is not emulated), so none ever
+// captures.
 #include "tools/emulated_gpu/device/streams.h"
 
 #include "tools/emulated_gpu/driver/driver.h"
@@ -97,7 +98,9 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   return RecordEvent(event, stream);
 }
 
-CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) { return cuEventRecord(event, stream); }
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
+  return cuEventRecord(event, stream);
+}
 
 CUresult cuEventQuery(CUevent event) {
   WEIR_DRIVER_NEEDS_CONTEXT();

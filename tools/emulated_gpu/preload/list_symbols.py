@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Regenerates symbols.txt: every cudart, cuBLAS and cuBLASLt name that the libraries of a torch wheel leave undefined.
+"""Regenerates symbols.txt: every cudart, cuBLAS, cuBLASLt and CUPTI name that the libraries of a torch wheel leave undefined.
 
 Usage: list_symbols.py TORCH_LIB_FOLDER > symbols.txt     (needs `nm`)
 The list is checked in so that a build needs no torch wheel; a test compares it with the wheel in use.
@@ -9,8 +9,8 @@ import re
 import subprocess
 import sys
 
-LIBRARIES = ("libtorch_cuda", "libc10_cuda", "libtorch_python", "libtorch_cuda_linalg", "libtorch_nvshmem")
-WANTED = re.compile(r"^(__cuda|cuda|cublas)\w+$")
+LIBRARIES = ("libtorch_cpu", "libtorch_cuda", "libc10_cuda", "libtorch_python", "libtorch_cuda_linalg", "libtorch_nvshmem")
+WANTED = re.compile(r"^(__cuda|cuda|cublas|cupti)\w+$")
 
 
 def undefined(library: pathlib.Path) -> set[str]:

@@ -1,5 +1,6 @@
-// What CUDA code registers from static initialisers, during `import torch`. Nothing is loaded here: the names of the
-// kernels and the device variables are kept, so that a launch can be named and a variable can be given memory.
+// What CUDA code registers from static initialisers, during `import torch`. Nothing is loaded here: the names
+// of the kernels and the device variables are kept, so that a launch can be named and a variable can be given
+// memory.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -34,7 +35,8 @@ static void keep(const void* host, const char* name, size_t size) {
   pthread_mutex_unlock(&lock);
 }
 
-// Name (mangled) of the kernel or variable that was registered with this host address, or null. For the emulator.
+// Name (mangled) of the kernel or variable that was registered with this host address, or null. For the
+// emulator.
 EXPORT const char* weir_emulated_registered_name(const void* host, size_t* size) {
   const char* name = NULL;
   pthread_mutex_lock(&lock);
@@ -62,19 +64,19 @@ EXPORT void __cudaUnregisterFatBinary(void** handle) {
   ((void (*)(void**))weir_entry_point("__cudaUnregisterFatBinary"))(handle);
 }
 
-EXPORT void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int threads,
-                                   void* tid, void* bid, void* block, void* grid, int* warp) {
+EXPORT void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
+                                   int threads, void* tid, void* bid, void* block, void* grid, int* warp) {
   if (weir_emulation_wanted()) {
     keep(host, name, 0);
     return;
   }
   typedef void (*real)(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*);
-  ((real)weir_entry_point("__cudaRegisterFunction"))(handle, host, device, name, threads, tid, bid, block, grid,
-                                                     warp);
+  ((real)weir_entry_point("__cudaRegisterFunction"))(handle, host, device, name, threads, tid, bid, block,
+                                                     grid, warp);
 }
 
-EXPORT void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int external, size_t size,
-                              int constant, int global) {
+EXPORT void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int external,
+                              size_t size, int constant, int global) {
   if (weir_emulation_wanted()) {
     keep(host, name, size);
     return;

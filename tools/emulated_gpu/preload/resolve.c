@@ -52,7 +52,8 @@ static void* real_entry_point(const char* name) {
   static const char* const cudart[] = {"libcudart.so.13", "libcudart.so.12", NULL};
   static const char* const cublas[] = {"libcublas.so.13", "libcublas.so.12", NULL};
   static const char* const cublas_lt[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
-  const char* const* libraries = cudart;
+  static const char* const cupti[] = {"libcupti.so.13", "libcupti.so.12", NULL};
+  const char* const* libraries = strncmp(name, "cupti", 5) == 0 ? cupti : cudart;
   if (strncmp(name, "cublasLt", 8) == 0) {
     libraries = cublas_lt;
   } else if (strncmp(name, "cublas", 6) == 0) {

@@ -1,4 +1,5 @@
-// Attention: CUDA chooses the backend that the CPU would choose, and the fused ones run the CPU's flash kernel.
+// Attention: CUDA chooses the backend that the CPU would choose, and the fused ones run the CPU's flash
+// kernel.
 #ifndef WEIR_EMULATED_GPU_TORCH_KERNELS_ATTENTION_H_
 #define WEIR_EMULATED_GPU_TORCH_KERNELS_ATTENTION_H_
 

@@ -1,5 +1,5 @@
-// Dropout as the CPU does it: noise is Bernoulli / keep, output is input * noise. The order of roundings is the CPU's
-// (a division in the tensor's type), so that results are bit-identical to at::dropout on the CPU.
+// Dropout as the CPU does it: noise is Bernoulli / keep, output is input * noise. The order of roundings is
+// the CPU's (a division in the tensor's type), so that results are bit-identical to at::dropout on the CPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
@@ -35,7 +35,8 @@ Tensor NativeDropoutBackward(const Tensor& gradient, const Tensor& mask, double 
 }
 
 // `keep` is the probability to keep, unlike above.
-std::tuple<Tensor, Tensor> FusedDropout(const Tensor& input, double keep, std::optional<at::Generator> generator) {
+std::tuple<Tensor, Tensor> FusedDropout(const Tensor& input, double keep,
+                                        std::optional<at::Generator> generator) {
   const Tensor noise = at::empty_like(input).bernoulli_(keep, std::move(generator));
   const Tensor mask = noise.to(c10::kByte);
   return {input * noise.div_(keep), mask};

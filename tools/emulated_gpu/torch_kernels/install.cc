@@ -1,5 +1,6 @@
-// Entry point of this library, called once by the emulator before CUDA starts, on the thread of the first device count.
-// The dispatch table is read without a lock by running ops, so nothing is registered later (correctness R7).
+// Entry point of this library, called once by the emulator before CUDA starts, on the thread of the first
+// device count. The dispatch table is read without a lock by running ops, so nothing is registered later
+// (correctness R7).
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
@@ -50,7 +51,8 @@ void RegisterAll(torch::Library& library, c10::DispatchKey cuda, c10::DispatchKe
 }
 
 torch::Library& NewLibrary(c10::DispatchKey key) {
-  return *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);  // lives as long as the process
+  return *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__,
+                             __LINE__);  // lives as long as the process
 }
 
 void RegisterKernels() {
@@ -59,7 +61,8 @@ void RegisterKernels() {
   KeepOriginalCopy();
   torch::Library& cuda = NewLibrary(c10::DispatchKey::CUDA);
   RegisterAll(cuda, c10::DispatchKey::CUDA, c10::DispatchKey::CPU);
-  RegisterAll(NewLibrary(c10::DispatchKey::SparseCUDA), c10::DispatchKey::SparseCUDA, c10::DispatchKey::SparseCPU);
+  RegisterAll(NewLibrary(c10::DispatchKey::SparseCUDA), c10::DispatchKey::SparseCUDA,
+              c10::DispatchKey::SparseCPU);
   RegisterAll(NewLibrary(c10::DispatchKey::SparseCsrCUDA), c10::DispatchKey::SparseCsrCUDA,
               c10::DispatchKey::SparseCsrCPU);
   Register<&CopyOnCpu>(cuda, "aten::copy_");
@@ -82,7 +85,8 @@ const WeirEmulatedHost& Host() { return *host_table; }
 extern "C" __attribute__((visibility("default"))) int weir_emulated_install(const WeirEmulatedHost* host) {
   if (host->version != 1) return 1;
   weir::emulated::host_table = host;
-  // cuDNN brings its own cudart and drives private interfaces of the driver: both kernel modes take torch's own kernels.
+  // cuDNN brings its own cudart and drives private interfaces of the driver: both kernel modes take torch's
+  // own kernels.
   at::globalContext().setUserEnabledCuDNN(false);
   at::globalContext().setSDPUseCuDNN(false);
   if (host->cpu_kernels != 0) weir::emulated::RegisterKernels();

@@ -19,7 +19,8 @@ const c10::Device kDevice(c10::kCUDA, 0);
 
 // A tensor over `storage` with the shape of `like`.
 at::Tensor Shaped(const c10::Storage& storage, c10::DispatchKey key, const at::Tensor& like) {
-  auto tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
+  auto tensor =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   if (like.unsafeGetTensorImpl()->is_wrapped_number()) impl->set_wrapped_number(true);
@@ -100,8 +101,9 @@ void Lending::TakeBackStorage(LentStorage& storage) {
   void* bytes = BytesOf(storage.lent);
   const size_t size = storage.lent.nbytes();
   if (bytes == storage.bytes && size <= storage.size) return;
-  at::Tensor whole = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(storage.original), c10::DispatchKeySet(c10::DispatchKey::CUDA), caffe2::TypeMeta::Make<uint8_t>());
+  at::Tensor whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage.original),
+                                                              c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                                              caffe2::TypeMeta::Make<uint8_t>());
   whole.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(storage.original.nbytes())});
   whole.resize_({static_cast<int64_t>(size)});  // CUDA's own resize_: grows the storage through its allocator
   std::memcpy(storage.original.mutable_data(), bytes, size);
@@ -113,7 +115,8 @@ void Lending::TakeBackArguments() {
     if (original.layout() == c10::kSparse) {
       TakeBackSparse(original, lent);
     } else if (original.layout() == c10::kStrided && !SameShape(original, lent)) {
-      original.unsafeGetTensorImpl()->set_sizes_and_strides(lent.sizes(), lent.strides(), lent.storage_offset());
+      original.unsafeGetTensorImpl()->set_sizes_and_strides(lent.sizes(), lent.strides(),
+                                                            lent.storage_offset());
     }
   }
 }
@@ -186,7 +189,8 @@ at::Tensor Lending::TakeNew(const at::Tensor& result) {
   at::Tensor taken = at::empty_strided(result.sizes(), result.strides(), options);
   const size_t size = at::detail::computeStorageNbytes(result.sizes(), result.strides(), result.itemsize());
   const size_t skipped = static_cast<size_t>(result.storage_offset()) * result.itemsize();
-  if (size > 0) std::memcpy(BytesOf(taken.storage()), static_cast<char*>(BytesOf(result.storage())) + skipped, size);
+  if (size > 0)
+    std::memcpy(BytesOf(taken.storage()), static_cast<char*>(BytesOf(result.storage())) + skipped, size);
   if (result.is_conj()) taken.unsafeGetTensorImpl()->_set_conj(true);
   if (result.is_neg()) taken.unsafeGetTensorImpl()->_set_neg(true);
   return taken;
@@ -195,12 +199,12 @@ at::Tensor Lending::TakeNew(const at::Tensor& result) {
 at::Tensor Lending::TakeSparse(const at::Tensor& result) {
   const auto options = result.options().device(kDevice);
   if (result.layout() == c10::kSparse) {
-    return at::_sparse_coo_tensor_unsafe(TakeResult(result._indices()), TakeResult(result._values()), result.sizes(),
-                                         options, result.is_coalesced());
+    return at::_sparse_coo_tensor_unsafe(TakeResult(result._indices()), TakeResult(result._values()),
+                                         result.sizes(), options, result.is_coalesced());
   }
   const auto [compressed, plain] = at::sparse_csr::getCompressedPlainIndices(result);
-  return at::_sparse_compressed_tensor_unsafe(TakeResult(compressed), TakeResult(plain), TakeResult(result.values()),
-                                              result.sizes(), options);
+  return at::_sparse_compressed_tensor_unsafe(TakeResult(compressed), TakeResult(plain),
+                                              TakeResult(result.values()), result.sizes(), options);
 }
 
 }  // namespace weir::emulated

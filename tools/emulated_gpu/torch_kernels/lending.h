@@ -1,8 +1,8 @@
-// Lends CUDA tensors to CPU kernels as CPU tensors over the same bytes, and turns the results into CUDA tensors.
-// One Lending per op call, on the thread that runs the op.
+// Lends CUDA tensors to CPU kernels as CPU tensors over the same bytes, and turns the results into CUDA
+// tensors. One Lending per op call, on the thread that runs the op.
 //
-// Bytes are taken with mutable_data_ptr() where the op writes and const_data_ptr() elsewhere, so that what is armed on
-// a storage (a throwing flag, a materialize hook) acts; such exceptions pass through.
+// Bytes are taken with mutable_data_ptr() where the op writes and const_data_ptr() elsewhere, so that what is
+// armed on a storage (a throwing flag, a materialize hook) acts; such exceptions pass through.
 #ifndef WEIR_EMULATED_GPU_TORCH_KERNELS_LENDING_H_
 #define WEIR_EMULATED_GPU_TORCH_KERNELS_LENDING_H_
 

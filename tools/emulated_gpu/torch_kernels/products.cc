@@ -32,8 +32,12 @@ Tensor& Into(Tensor& out, const Tensor& result) {
   return out.copy_(result);
 }
 
-Tensor& MmOut(const Tensor& a, const Tensor& b, ScalarType type, Tensor& out) { return Into(out, Mm(a, b, type)); }
-Tensor& BmmOut(const Tensor& a, const Tensor& b, ScalarType type, Tensor& out) { return Into(out, Bmm(a, b, type)); }
+Tensor& MmOut(const Tensor& a, const Tensor& b, ScalarType type, Tensor& out) {
+  return Into(out, Mm(a, b, type));
+}
+Tensor& BmmOut(const Tensor& a, const Tensor& b, ScalarType type, Tensor& out) {
+  return Into(out, Bmm(a, b, type));
+}
 Tensor& AddmmOut(const Tensor& added, const Tensor& a, const Tensor& b, ScalarType type, const Scalar& beta,
                  const Scalar& alpha, Tensor& out) {
   return Into(out, Addmm(added, a, b, type, beta, alpha));

@@ -11,8 +11,9 @@
 namespace weir::emulated {
 namespace {
 
-constexpr size_t kRemembered = 1024;  // states of 5 KB each per generator, enough for recomputing a model's layers
-constexpr uint64_t kOffsetStep = 4;   // a Philox offset is a multiple of 4 (CUDAGeneratorImpl)
+constexpr size_t kRemembered =
+    1024;  // states of 5 KB each per generator, enough for recomputing a model's layers
+constexpr uint64_t kOffsetStep = 4;  // a Philox offset is a multiple of 4 (CUDAGeneratorImpl)
 
 struct Point {
   uint64_t seed, offset;
@@ -27,8 +28,8 @@ struct Follower {
 };
 
 std::mutex mutex;
-// Guarded by mutex. Keyed by address: a generator that died and one that took its place differ in (seed, offset) or
-// start at offset 0, which seeds anew.
+// Guarded by mutex. Keyed by address: a generator that died and one that took its place differ in (seed,
+// offset) or start at offset 0, which seeds anew.
 auto& followers = *new std::map<c10::GeneratorImpl*, Follower>;
 
 Point Where(const at::Generator& device) { return {device.current_seed(), device.get_offset()}; }
@@ -41,7 +42,8 @@ const at::Tensor* StateAt(const Follower& follower, const Point& point) {
 }
 
 bool SameBytes(const at::Tensor& one, const at::Tensor& other) {
-  return one.numel() == other.numel() && std::memcmp(one.const_data_ptr(), other.const_data_ptr(), one.numel()) == 0;
+  return one.numel() == other.numel() &&
+         std::memcmp(one.const_data_ptr(), other.const_data_ptr(), one.numel()) == 0;
 }
 
 at::Generator Detached(const Point& point, const at::Tensor* state) {
@@ -51,12 +53,14 @@ at::Generator Detached(const Point& point, const at::Tensor* state) {
   return own;
 }
 
-// Whether the default CPU generator was seeded or restored together with the default CUDA one, now at `point`.
+// Whether the default CPU generator was seeded or restored together with the default CUDA one, now at
+// `point`.
 bool MovedTogether(const Follower& follower, const Point& point, const at::Tensor* state) {
   const at::Generator& cpu = at::detail::getDefaultCPUGenerator();
   const at::Tensor now = cpu.get_state();
   if (state != nullptr && SameBytes(*state, now)) return true;  // both restored, as by torch.utils.checkpoint
-  if (follower.default_after.defined() && SameBytes(follower.default_after, now)) return false;  // only CUDA's was
+  if (follower.default_after.defined() && SameBytes(follower.default_after, now))
+    return false;                           // only CUDA's was
   return point.seed == cpu.current_seed();  // torch.manual_seed
 }
 

@@ -1,9 +1,9 @@
 // Which CPU generator stands for a CUDA generator.
 //
-// The default CUDA generator is the default CPU generator as long as both were seeded and restored together, so that a
-// script gives the numbers of the same script on the CPU. When only the CUDA one was seeded or restored, and for every
-// other CUDA generator, a CPU generator of its own follows it: same (seed, offset), same numbers. Each op that draws
-// moves the CUDA offset on, as a kernel would.
+// The default CUDA generator is the default CPU generator as long as both were seeded and restored together,
+// so that a script gives the numbers of the same script on the CPU. When only the CUDA one was seeded or
+// restored, and for every other CUDA generator, a CPU generator of its own follows it: same (seed, offset),
+// same numbers. Each op that draws moves the CUDA offset on, as a kernel would.
 #ifndef WEIR_EMULATED_GPU_TORCH_KERNELS_RANDOM_STATE_H_
 #define WEIR_EMULATED_GPU_TORCH_KERNELS_RANDOM_STATE_H_
 
@@ -15,8 +15,8 @@
 
 namespace weir::emulated {
 
-// For the duration of one op that draws from `device` (undefined: the default CUDA generator). Holds no lock while the
-// op runs: torch's generators are used by one thread at a time, as on CUDA.
+// For the duration of one op that draws from `device` (undefined: the default CUDA generator). Holds no lock
+// while the op runs: torch's generators are used by one thread at a time, as on CUDA.
 class Drawing {
  public:
   explicit Drawing(const std::optional<at::Generator>& device);

@@ -1,5 +1,5 @@
-// LSTM and GRU cells, from the formulas in torch.nn.LSTMCell and torch.nn.GRUCell. `workspace` is ours: what backward
-// needs, in the shapes that CUDA documents through its callers (4 and 5 hidden sizes wide).
+// LSTM and GRU cells, from the formulas in torch.nn.LSTMCell and torch.nn.GRUCell. `workspace` is ours: what
+// backward needs, in the shapes that CUDA documents through its callers (4 and 5 hidden sizes wide).
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -23,8 +23,9 @@ Tensor WithBias(const Tensor& gates, const OptionalTensor& bias) {
 Tensor SigmoidSlope(const Tensor& output) { return output * (1 - output); }
 Tensor TanhSlope(const Tensor& output) { return 1 - output * output; }
 
-std::tuple<Tensor, Tensor, Tensor> LstmCell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
-                                            const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+std::tuple<Tensor, Tensor, Tensor> LstmCell(const Tensor& input_gates, const Tensor& hidden_gates,
+                                            const Tensor& cx, const OptionalTensor& input_bias,
+                                            const OptionalTensor& hidden_bias) {
   const Tensor gates = WithBias(input_gates, input_bias) + WithBias(hidden_gates, hidden_bias);
   const auto parts = gates.chunk(4, 1);  // input, forget, cell, output
   const Tensor in = at::sigmoid(parts[0]), forget = at::sigmoid(parts[1]), cell = at::tanh(parts[2]);
@@ -33,8 +34,9 @@ std::tuple<Tensor, Tensor, Tensor> LstmCell(const Tensor& input_gates, const Ten
   return {out * at::tanh(cy), cy, at::cat({in, forget, cell, out}, 1)};
 }
 
-std::tuple<Tensor, Tensor, Tensor> LstmCellBackward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
-                                                    const Tensor& cx, const Tensor& cy, const Tensor& workspace,
+std::tuple<Tensor, Tensor, Tensor> LstmCellBackward(const OptionalTensor& grad_hy,
+                                                    const OptionalTensor& grad_cy, const Tensor& cx,
+                                                    const Tensor& cy, const Tensor& workspace,
                                                     bool has_bias) {
   const bool with_hy = grad_hy.has_value() && grad_hy->defined();
   const bool with_cy = grad_cy.has_value() && grad_cy->defined();
@@ -45,10 +47,9 @@ std::tuple<Tensor, Tensor, Tensor> LstmCellBackward(const OptionalTensor& grad_h
   const Tensor hy = with_hy ? *grad_hy : at::zeros_like(cy);
   Tensor into_cell = hy * out * TanhSlope(cy_tanh);
   if (with_cy) into_cell = into_cell + *grad_cy;
-  const Tensor gates =
-      at::cat({into_cell * cell * SigmoidSlope(in), into_cell * cx * SigmoidSlope(forget),
-               into_cell * in * TanhSlope(cell), hy * cy_tanh * SigmoidSlope(out)},
-              1);
+  const Tensor gates = at::cat({into_cell * cell * SigmoidSlope(in), into_cell * cx * SigmoidSlope(forget),
+                                into_cell * in * TanhSlope(cell), hy * cy_tanh * SigmoidSlope(out)},
+                               1);
   return {gates, into_cell * forget, has_bias ? gates.sum(0, /*keepdim=*/false) : Tensor()};
 }
 
@@ -62,10 +63,11 @@ std::tuple<Tensor, Tensor> GruCell(const Tensor& input_gates, const Tensor& hidd
   return {fresh + update * (hx - fresh), at::cat({reset, update, fresh, hx, from_hidden[2]}, 1)};
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> GruCellBackward(const Tensor& grad_hy, const Tensor& workspace,
-                                                                   bool has_bias) {
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> GruCellBackward(const Tensor& grad_hy,
+                                                                   const Tensor& workspace, bool has_bias) {
   const auto parts = workspace.chunk(5, 1);
-  const Tensor &reset = parts[0], &update = parts[1], &fresh = parts[2], &hx = parts[3], &hidden_new = parts[4];
+  const Tensor &reset = parts[0], &update = parts[1], &fresh = parts[2], &hx = parts[3],
+               &hidden_new = parts[4];
   const Tensor into_new = grad_hy * (1 - update) * TanhSlope(fresh);
   const Tensor into_update = grad_hy * (hx - fresh) * SigmoidSlope(update);
   const Tensor into_reset = into_new * hidden_new * SigmoidSlope(reset);
