@@ -224,6 +224,7 @@ class WeirAllocator final : public CUDAAllocator {
   // The machine cannot do what Weir needs: torch's own allocator takes over before the first block.
   void StandDown(int device_count, const WeirError& error) {
     RefuseJobIfRequired(error.text);
+    DisableObserver();
     allocator.store(native_);
     c10::SetAllocator(c10::kCUDA, native_, kPriority);
     native_->init(device_count);

@@ -73,6 +73,7 @@ void StartPluggable() {
   WeirError error;
   if (weir_init(c10::cuda::device_count(), &error) != WEIR_OK) {
     RefuseJobIfRequired(error.text);
+    DisableObserver();
     pluggable_is_native.store(true);
     return;
   }

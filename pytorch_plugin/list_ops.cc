@@ -182,7 +182,7 @@ bool IsHereAlready(const ListOp& op, ThreadState& thread, const ListArguments& a
 
 void RunListOp(const c10::OperatorHandle& handle, DispatchKeySet keys, Stack* stack) {
   const ListOp& op = *FindListOp(handle.operator_name());
-  if (InForkedChild()) return op.original.callBoxed(op.handle, keys, stack);
+  if (!Observing() || InForkedChild()) return op.original.callBoxed(op.handle, keys, stack);
   ThreadState& thread = Thread();
   const bool evidence = thread.open.empty();
   OpScope scope(op);

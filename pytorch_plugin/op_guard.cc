@@ -172,8 +172,15 @@ void EnableObserver() {
   at::reenableCallback(observer);
 }
 
+void DisableObserver() {
+  observing.store(false);
+  if (observer != at::INVALID_CALLBACK_HANDLE) at::disableCallback(observer);
+}
+
+bool Observing() { return observing.load(std::memory_order_relaxed); }
+
 void NoteUnobservedAllocation() {
-  if (!observing.load(std::memory_order_relaxed)) return;
+  if (!Observing()) return;
   ThreadState& thread = Thread();
   if (!thread.open.empty() || thread.blind) return;
   if (at::isRecordFunctionEnabled() && at::hasGlobalCallbacks()) return;

@@ -13,8 +13,11 @@ namespace weir::plugin {
 
 // Registers the callback, disabled. Once per process, before any op that uses CUDA.
 void RegisterObserver();
-// Switches it on. Any time, any thread.
+// Switches it. Any time, any thread.
 void EnableObserver();
+void DisableObserver();
+// False: no cap, or Weir has stood down.
+bool Observing();
 
 // The calling thread allocates outside every observed op: if its events are off, or our callback is gone, it
 // is blind and nothing may be evicted until its events return (R4).

@@ -1,4 +1,5 @@
 """The allocator as torch sees it: figures, refusals by name, out-of-memory, streams, the end of the process."""
+import os
 import subprocess
 import sys
 import unittest
@@ -70,7 +71,11 @@ class Allocator(PluginTest):
         x = self.used(16)
         self.core.log()
         x.record_stream(torch.cuda.Stream())
-        self.assertIn("record_stream external=0", [line.strip() for line in self.core.log()])
+        x.record_stream(torch.cuda.default_stream())
+        self.assertEqual([line for line in self.core.log() if "external" in line], ["record_stream external=0"] * 2)
+        handle = torch.cuda.Stream().cuda_stream
+        x.record_stream(torch.cuda.ExternalStream(handle))
+        self.assertIn("record_stream external=1", self.core.log())
 
     def test_EmptyTensor_MadeAndFreed_NoBlock(self):
         before = self.core.blocks()
@@ -91,7 +96,6 @@ class Allocator(PluginTest):
 
 class Process(unittest.TestCase):
     def run_script(self, script, **environment):
-        import os
         return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120,
                               env={**os.environ, **environment})
 
@@ -122,6 +126,27 @@ class Process(unittest.TestCase):
                                "print(torch.cuda.memory_reserved())", WEIR_DISABLE="1")
         self.assertEqual(done.stdout.strip(), str(2 << 20), done.stderr)
 
+    def test_NoVmm_AtInit_NativeAllocatorTakesOver(self):
+        script = ("import torch\n"
+                  "x = [torch.ones(1000, device='cuda') for _ in range(3)]\n"
+                  "torch._foreach_add_(x, 1.0); x[0] + x[1]\n"
+                  "torch.cuda.memory_snapshot(); print(torch.cuda.memory_reserved())\n")
+        done = self.run_script(script, FAKE_NO_VMM="1")
+        self.assertEqual(done.stdout.strip(), str(2 << 20), done.stderr)
+        self.assertIn("weir: the fake core finds no VMM", done.stderr)
+        done = self.run_script(script, FAKE_NO_VMM="1", WEIR_REQUIRED="1")
+        self.assertEqual((done.stdout, done.returncode), ("", 4))
+
+    def test_NoVmm_PluggableRoute_IsCudaMalloc(self):
+        done = self.run_script(
+            "import os, torch\n"
+            "path = os.environ['WEIR_TEST_LOADER']\n"
+            "allocator = torch.cuda.memory.CUDAPluggableAllocator(path, 'weir_malloc', 'weir_free')\n"
+            "torch.cuda.memory.change_current_allocator(allocator)\n"
+            "x = [torch.ones(1000, device='cuda') for _ in range(3)]; torch._foreach_add_(x, 1.0); del x; print('good')",
+            FAKE_NO_VMM="1")
+        self.assertEqual((done.stdout.strip(), done.returncode), ("good", 0), done.stderr)
+
     def test_PluggableRoute_Named_SameBlocksOnce(self):
         script = ("import os, ctypes, torch\n"
                   "path = os.environ['WEIR_TEST_LOADER']\n"
@@ -140,7 +165,6 @@ class Process(unittest.TestCase):
                   "except torch.OutOfMemoryError as error: assert 'told to fail' in str(error)\n"
                   "before = core.fake_blocks(); del x; assert core.fake_blocks() == before - 1\n"
                   "print('good')\n")
-        import os
         preloads = (os.environ["LD_PRELOAD"], os.environ["LD_PRELOAD"].split()[1])
         for preload in preloads:  # with the loader preloaded as well, and by ctypes alone
             with self.subTest(preload):

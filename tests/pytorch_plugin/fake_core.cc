@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -108,7 +109,11 @@ WEIR_API int32_t weir_start(const WeirHost* given, WeirError*) {
   return WEIR_OK;
 }
 WEIR_API int32_t weir_wants_observer() { return wants_observer; }
-WEIR_API int32_t weir_init(int32_t, WeirError*) { return WEIR_OK; }
+WEIR_API int32_t weir_init(int32_t, WeirError* error) {
+  if (std::getenv("FAKE_NO_VMM") == nullptr) return WEIR_OK;
+  std::snprintf(error->text, sizeof error->text, "the fake core finds no VMM");
+  return error->code = WEIR_UNAVAILABLE;
+}
 
 WEIR_API void* weir_allocate(int32_t, uint64_t bytes, void*, WeirError* error) {
   auto cuda_malloc = reinterpret_cast<int (*)(void**, size_t)>(dlsym(RTLD_DEFAULT, "cudaMalloc"));
