@@ -49,8 +49,9 @@ enum class Travel { kMove, kZeros, kStay };
 Travel HowToCopy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, size_t span) {
   if (Settings().kernels == Kernels::kCpu) return Travel::kMove;
   const bool known = !from_device || IsKnown(from, span);
-  if (to_device) known ? RememberWritten(to, span) : ForgetWritten(to, span);
-  if (span > kMovedBytes) return Travel::kStay;
+  const bool moves = span <= kMovedBytes;
+  if (to_device) known&& moves ? RememberWritten(to, span) : ForgetWritten(to, span);
+  if (!moves) return Travel::kStay;
   return known || to_device ? Travel::kMove : Travel::kZeros;
 }
 
@@ -108,8 +109,10 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
   WaitForHostWork(*stream);
-  RememberWritten(reinterpret_cast<uintptr_t>(to), span);
-  if (Settings().kernels == Kernels::kNone && bytes > kMovedBytes) return CUDA_SUCCESS;
+  const bool moves = Settings().kernels == Kernels::kCpu || span <= kMovedBytes;
+  moves ? RememberWritten(reinterpret_cast<uintptr_t>(to), span)
+        : ForgetWritten(reinterpret_cast<uintptr_t>(to), span);
+  if (!moves) return CUDA_SUCCESS;
   for (size_t row = 0; row < rows.height; ++row) {
     FillRow(static_cast<char*>(to) + row * rows.to_pitch, value, element, rows.width);
   }

@@ -82,7 +82,13 @@ std::optional<at::Generator> GivenGenerator(const Stack& stack, size_t first) {
   return std::nullopt;
 }
 
-bool Draws(const c10::OperatorHandle& op) { return op.hasTag(at::Tag::nondeterministic_seeded); }
+bool Draws(const c10::OperatorHandle& op) {
+  if (op.hasTag(at::Tag::nondeterministic_seeded)) return true;
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    if (argument.name() == "generator") return true;
+  }
+  return false;
+}
 
 // Runs the CPU kernel with nothing of torch's above it: no autograd, no autocast, no record functions (its
 // inner ops are CPU ops that a CUDA op would not show).

@@ -50,10 +50,10 @@ at::Tensor Lending::Lend(const at::Tensor& tensor, bool written) {
     host_arguments_.push_back(tensor);
     return tensor;
   }
-  for (const auto& [original, lent] : tensors_) {
-    if (!original.is_same(tensor)) continue;
+  if (const auto known = tensor_by_original_.find(tensor.unsafeGetTensorImpl());
+      known != tensor_by_original_.end()) {
     if (written && tensor.layout() == c10::kStrided) LendStorage(tensor, true);  // for its flag or hook
-    return lent;
+    return tensors_[known->second].second;
   }
   at::Tensor lent;
   if (tensor.layout() == c10::kSparse) {
@@ -63,6 +63,8 @@ at::Tensor Lending::Lend(const at::Tensor& tensor, bool written) {
   } else {
     lent = Shaped(LendStorage(tensor, written).lent, c10::DispatchKey::CPU, tensor);
   }
+  tensor_by_original_[tensor.unsafeGetTensorImpl()] = tensor_by_lent_[lent.unsafeGetTensorImpl()] =
+      tensors_.size();
   tensors_.emplace_back(tensor, lent);
   return lent;
 }
@@ -73,12 +75,12 @@ Lending::LentStorage& Lending::LendStorage(const at::Tensor& tensor, bool writte
   if (storage.nbytes() > 0 || written) {
     bytes = written ? storage.mutable_data() : const_cast<void*>(storage.data());
   }
-  for (LentStorage& known : storages_) {
-    if (known.original.unsafeGetStorageImpl() == storage.unsafeGetStorageImpl()) return known;
-  }
+  const auto known = storage_by_original_.find(storage.unsafeGetStorageImpl());
+  if (known != storage_by_original_.end()) return storages_[known->second];
   auto lent = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
                                                     c10::DataPtr(bytes, c10::Device(c10::kCPU)),
                                                     c10::GetCPUAllocator(), /*resizable=*/true);
+  storage_by_original_[storage.unsafeGetStorageImpl()] = storage_by_lent_[lent.get()] = storages_.size();
   return storages_.emplace_back(LentStorage{storage, c10::Storage(std::move(lent)), bytes, storage.nbytes()});
 }
 
@@ -138,9 +140,8 @@ void Lending::TakeBackSparse(const at::Tensor& original, const at::Tensor& lent)
 }
 
 const at::Tensor* Lending::OriginalOf(const at::Tensor& lent) const {
-  for (const auto& pair : tensors_) {
-    if (pair.second.is_same(lent)) return &pair.first;
-  }
+  const auto known = tensor_by_lent_.find(lent.unsafeGetTensorImpl());
+  if (known != tensor_by_lent_.end()) return &tensors_[known->second].first;
   return nullptr;
 }
 
@@ -166,11 +167,8 @@ at::Tensor Lending::TakeResult(const at::Tensor& result) {
     if (argument.is_same(result)) return result;
   }
   if (result.layout() != c10::kStrided) return TakeSparse(result);
-  for (const LentStorage& known : storages_) {
-    if (known.lent.unsafeGetStorageImpl() == result.storage().unsafeGetStorageImpl()) {
-      return ViewOf(known.original, result);
-    }
-  }
+  const auto known = storage_by_lent_.find(result.storage().unsafeGetStorageImpl());
+  if (known != storage_by_lent_.end()) return ViewOf(storages_[known->second].original, result);
   return TakeNew(result);
 }
 

@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <deque>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,9 +51,12 @@ class Lending {
   at::Tensor TakeSparse(const at::Tensor& result);
   at::Tensor ViewOf(const c10::Storage& storage, const at::Tensor& like);
 
-  std::vector<LentStorage> storages_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> tensors_;  // original, lent
-  std::vector<at::Tensor> host_arguments_;                  // CPU tensors that were given as they are
+  // List ops have thousands of arguments: each is found by address. A deque keeps references valid.
+  std::deque<LentStorage> storages_;
+  std::deque<std::pair<at::Tensor, at::Tensor>> tensors_;  // original, lent
+  std::unordered_map<const void*, size_t> storage_by_original_, storage_by_lent_, tensor_by_original_,
+      tensor_by_lent_;
+  std::vector<at::Tensor> host_arguments_;  // CPU tensors that were given as they are
   std::vector<NewStorage> new_storages_;
 };
 

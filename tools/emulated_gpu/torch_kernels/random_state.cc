@@ -78,10 +78,8 @@ void Restart(Follower& follower, const Point& point, bool is_default) {
 
 Drawing::Drawing(const std::optional<at::Generator>& device) {
   const at::Generator& default_device = at::globalContext().defaultGenerator(c10::Device(c10::kCUDA, 0));
-  if (device.has_value() && device->defined() && !device->device().is_cuda()) {
-    host_ = device;  // a CPU generator was given: it is an error of the op, and stays one
-    return;
-  }
+  TORCH_CHECK(!device.has_value() || !device->defined() || device->device().is_cuda(),
+              "Expected a 'cuda' device type for generator but found '", device->device().type(), "'");
   device_ = device.has_value() && device->defined() ? *device : default_device;
   const bool is_default = device_ == default_device;
   std::lock_guard<std::mutex> lock(mutex);

@@ -15,6 +15,7 @@
 
 namespace weir::emulated {
 
+// Throws c10::Error for a generator of another device, as CUDA ops do.
 // For the duration of one op that draws from `device` (undefined: the default CUDA generator). Holds no lock
 // while the op runs: torch's generators are used by one thread at a time, as on CUDA.
 class Drawing {
