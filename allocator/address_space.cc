@@ -5,7 +5,8 @@
 
 namespace weir {
 
-absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::Create(Driver& driver, DeviceIndex device, Bytes size) {
+absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::Create(Driver& driver, DeviceIndex device,
+                                                                   Bytes size) {
   PageCount pages = PageCount::ToHold(size);
   absl::StatusOr<DeviceAddr> base = driver.ReserveAddresses(pages.bytes());
   if (!base.ok()) return base.status();
@@ -41,9 +42,11 @@ absl::Status AddressSpace::MapFrames(PageRun run, FrameReservation& frames) {
   if (mapped > 0) {
     absl::Status undone = driver_.Unmap(AddressOf(run), kPageBytes * mapped);
     if (!undone.ok()) {
-      taken.erase(taken.begin(), taken.begin() + static_cast<ptrdiff_t>(mapped));  // these stay where they are
+      taken.erase(taken.begin(),
+                  taken.begin() + static_cast<ptrdiff_t>(mapped));  // these stay where they are
       frames.PutBack(std::move(taken));
-      return absl::DataLossError(absl::StrCat(status.message(), "; and it could not be undone: ", undone.message()));
+      return absl::DataLossError(
+          absl::StrCat(status.message(), "; and it could not be undone: ", undone.message()));
     }
   }
   for (uint64_t i = 0; i < mapped; ++i) frames_[run.first + i] = FrameHandle{};

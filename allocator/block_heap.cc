@@ -142,7 +142,8 @@ void BlockHeap::Abandon(Extent* extent) {
   Block* hole = extent->first;
   if (hole == nullptr) return;
   WEIR_DCHECK(hole->after == nullptr);
-  if (extent->kind != ExtentKind::kLarge && HolesListed(extent)) BinsOf(extent->kind, extent->stream).Remove(hole);
+  if (extent->kind != ExtentKind::kLarge && HolesListed(extent))
+    BinsOf(extent->kind, extent->stream).Remove(hole);
   blocks_.Delete(hole);
   extent->first = nullptr;
   extent->starts.clear();
@@ -177,7 +178,8 @@ Block* BlockHeap::Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) c
 
 Bytes BlockHeap::LargestHole(ExtentKind kind, Stream stream) const {
   for (const Bins& bins : bins_) {
-    if (bins.stream == stream) return kind == ExtentKind::kSlab ? bins.slab->LargestSize() : bins.medium->LargestSize();
+    if (bins.stream == stream)
+      return kind == ExtentKind::kSlab ? bins.slab->LargestSize() : bins.medium->LargestSize();
   }
   return Bytes();
 }

@@ -17,7 +17,7 @@ namespace weir {
 
 // The sizes that decide where a block goes. Constant after construction.
 struct Layout {
-  Bytes slab_granule{512};   // also the alignment of every block, as in torch's own allocator
+  Bytes slab_granule{512};     // also the alignment of every block, as in torch's own allocator
   Bytes small_limit = MiB(1);  // smaller blocks go to slabs
   PageCount slab_pages{1};
   Bytes medium_granule = KiB(4);
@@ -29,7 +29,9 @@ struct Layout {
   static Layout For(Bytes cap);
   ExtentKind KindOf(Bytes requested) const;
   Bytes Granule(ExtentKind kind) const { return kind == ExtentKind::kSlab ? slab_granule : medium_granule; }
-  PageCount SharedPages(ExtentKind kind) const { return kind == ExtentKind::kSlab ? slab_pages : medium_pages; }
+  PageCount SharedPages(ExtentKind kind) const {
+    return kind == ExtentKind::kSlab ? slab_pages : medium_pages;
+  }
 };
 
 // Block objects, recycled.
@@ -72,7 +74,9 @@ class BlockHeap {
     std::unique_ptr<FitBins> slab, medium;
   };
   FitBins& BinsOf(ExtentKind kind, Stream stream);
-  bool HolesListed(const Extent* extent) const { return extent->state == Residency::kResident || extent->state == Residency::kFilling; }
+  bool HolesListed(const Extent* extent) const {
+    return extent->state == Residency::kResident || extent->state == Residency::kFilling;
+  }
   void SplitAfter(Block* block, Bytes size, FitBins& bins);
   void MergeWithNext(Block* block);
   void SetStart(Block* block, Block* value);

@@ -9,7 +9,8 @@
 
 namespace weir {
 
-absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(Driver& driver, const Config& config) {
+absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(Driver& driver,
+                                                                         const Config& config) {
   ScopedContext context(driver, config.device);
   auto space = AddressSpace::Create(driver, config.device, config.addresses);
   if (!space.ok()) return space.status();
@@ -49,7 +50,8 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream str
 }
 
 Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) {
-  if (kind == ExtentKind::kLarge) return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, stream);
+  if (kind == ExtentKind::kLarge)
+    return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, stream);
   Block* block = TakeHoleLocked(kind, requested, stream);
   if (block != nullptr) return block;
   return TakeCachedLocked(kind, heap_.layout().SharedPages(kind), requested, stream);
@@ -103,9 +105,11 @@ Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run
   return nullptr;
 }
 
-absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op) {
+absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Stream stream,
+                                                         OpPins& op) {
   ScopedContext context(driver_, config_.device);
-  PageCount pages = kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : Layout::For(config_.cap).SharedPages(kind);
+  PageCount pages =
+      kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : Layout::For(config_.cap).SharedPages(kind);
   absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
   if (!fresh.ok()) return fresh.status();
   LockHolder lock(&mutex_);
@@ -113,8 +117,8 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes 
 }
 
 // New frames behind a fresh address range, if what others free meanwhile does not do.
-absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
-                                                      OpPins& op) {
+absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested,
+                                                      Stream stream, OpPins& op) {
   if (FinishFrees(/*wait=*/false)) {  // before new frames: what the job has freed must not pile up
     LockHolder lock(&mutex_);
     Block* block = TryAllocateLocked(kind, requested, stream);

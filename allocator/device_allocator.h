@@ -80,7 +80,9 @@ class DeviceAllocator {
   // ---- shared with the pager
   RankedMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
   Block* FindBlockLocked(DeviceAddr addr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  const absl::flat_hash_set<Extent*>& ExtentsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return extents_; }
+  const absl::flat_hash_set<Extent*>& ExtentsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return extents_;
+  }
   // State moves of the pager; each keeps holes, counters and the address table in step.
   void BeginDrainLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CancelDrainLocked(Extent* extent, Residency back_to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -93,7 +95,9 @@ class DeviceAllocator {
   StreamClock& clock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return clock_; }
   uint64_t NextTouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ++touches_; }
   // Threads whose op in flight pins something here and that are not waiting in the pager.
-  int ActivePinnersLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pinning_threads_ - waiting_pinners_; }
+  int ActivePinnersLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return pinning_threads_ - waiting_pinners_;
+  }
   void AddWaitingPinnerLocked(int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sleeps until pins were released or the number of active pinners changed since `epoch`.
   uint64_t PinEpochLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pin_epoch_; }
@@ -111,7 +115,7 @@ class DeviceAllocator {
   DeviceCounters Counters();
   void ResetPeaks();
   void ResetAccumulated();
-  Bytes Floor();          // bytes of slabs
+  Bytes Floor();  // bytes of slabs
   Bytes PeakFloor();
   Bytes FreeWithoutEvicting();
   Bytes LargestFree();
@@ -133,20 +137,24 @@ class DeviceAllocator {
 
   DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space);
 
-  Block* TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Block* TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block* TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block* TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block* TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, Stream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream, OpPins& op)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
+                                       OpPins& op) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<DeviceAddr> FinishAllocationLocked(Block* block, Stream stream, OpPins& op)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Block* NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block* NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   AfterFree FreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool DeferFreeLocked(Block* block, std::vector<StreamUse>* unrecordable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DeferFreeLocked(Block* block, std::vector<StreamUse>* unrecordable)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsPendingLocked(const Block* block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WaitIsOverLocked(Event event, StreamUse use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForDestroyedStreams(const std::vector<StreamUse>& uses) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -180,7 +188,8 @@ class DeviceAllocator {
   std::vector<std::unique_ptr<Extent>> extent_objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<Extent*> unused_objects_ ABSL_GUARDED_BY(mutex_);
   // Freed large extents with their frames, by stream and size: reused as they are by the next block of that size.
-  absl::flat_hash_map<std::pair<Stream, uint64_t>, std::vector<Extent*>> cached_large_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::pair<Stream, uint64_t>, std::vector<Extent*>> cached_large_
+      ABSL_GUARDED_BY(mutex_);
   PageCount cached_large_pages_ ABSL_GUARDED_BY(mutex_);
   // At most one empty slab and one empty medium extent are kept whole, so that a block that comes and goes at the edge
   // does not make and unmake extents.

@@ -76,7 +76,8 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
   heap_.Abandon(extent);
   bool mapped = extent->HasFrames();
   if (!extent->slots.empty() && room_maker_ != nullptr) {
-    room_maker_->Retire(RetiredSlots{std::move(extent->slots), extent->state == Residency::kFilling ? extent->fill : Fill{}});
+    room_maker_->Retire(
+        RetiredSlots{std::move(extent->slots), extent->state == Residency::kFilling ? extent->fill : Fill{}});
   }
   extent->slots.clear();
   space_->SetOwner(extent->pages, nullptr);
@@ -145,7 +146,8 @@ bool DeviceAllocator::DeferFreeLocked(Block* block, std::vector<StreamUse>* unre
 }
 
 bool DeviceAllocator::IsPendingLocked(const Block* block) const {
-  return std::any_of(pending_.begin(), pending_.end(), [&](const PendingFree& free) { return free.block == block; });
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [&](const PendingFree& free) { return free.block == block; });
 }
 
 void DeviceAllocator::WaitForDestroyedStreams(const std::vector<StreamUse>& uses) {
@@ -169,7 +171,8 @@ bool DeviceAllocator::WaitIsOverLocked(Event event, StreamUse use) {
   if (!clock_.HasPassed(use)) {
     if (event.handle == nullptr) return false;
     absl::StatusOr<bool> passed = driver_.QueryEvent(event);
-    if (passed.ok() ? !*passed : !absl::IsUnavailable(passed.status())) return false;  // unavailable: CUDA is gone
+    if (passed.ok() ? !*passed : !absl::IsUnavailable(passed.status()))
+      return false;  // unavailable: CUDA is gone
     clock_.Passed(use);
   }
   if (event.handle != nullptr) events_.Return(event);

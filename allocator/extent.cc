@@ -4,17 +4,23 @@ namespace weir {
 
 const char* ResidencyName(Residency state) {
   switch (state) {
-    case Residency::kResident: return "resident";
-    case Residency::kDraining: return "draining";
-    case Residency::kInRam: return "in RAM";
-    case Residency::kFilling: return "filling";
-    case Residency::kFree: return "free";
+    case Residency::kResident:
+      return "resident";
+    case Residency::kDraining:
+      return "draining";
+    case Residency::kInRam:
+      return "in RAM";
+    case Residency::kFilling:
+      return "filling";
+    case Residency::kFree:
+      return "free";
   }
   return "?";
 }
 
 bool Extent::IsValid() const {
-  bool slots_expected = state == Residency::kInRam || state == Residency::kFilling || state == Residency::kDraining;
+  bool slots_expected =
+      state == Residency::kInRam || state == Residency::kFilling || state == Residency::kDraining;
   if (slots_expected ? slots.size() != pages.count.count() : !slots.empty()) return false;
   if (state == Residency::kFree) return first == nullptr && live_blocks == 0;
   if (state == Residency::kFilling && fill.event.handle == nullptr) return false;

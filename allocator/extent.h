@@ -41,16 +41,16 @@ struct Extent;
 // What torch asked for. Blocks of an extent form a list in address order, free ones included.
 struct Block {
   DeviceAddr addr;
-  Bytes size;               // rounded to the heap's granule
-  Bytes requested;          // zero: free
+  Bytes size;       // rounded to the heap's granule
+  Bytes requested;  // zero: free
   Extent* extent = nullptr;
   Block* before = nullptr;
   Block* after = nullptr;
   Block* bin_before = nullptr;  // free blocks only: neighbours in their bin
   Block* bin_after = nullptr;
-  void* storage = nullptr;      // weakly held StorageImpl, or null while never seen as one
-  bool evidence = false;        // was an input of a top-level op: may leave (R1)
-  StreamUses other_streams;     // record_stream: what the free has to wait for
+  void* storage = nullptr;   // weakly held StorageImpl, or null while never seen as one
+  bool evidence = false;     // was an input of a top-level op: may leave (R1)
+  StreamUses other_streams;  // record_stream: what the free has to wait for
   bool IsFree() const { return requested.IsZero(); }
 };
 
@@ -69,27 +69,29 @@ struct Extent {
   // Constant after construction.
   ExtentKind kind = ExtentKind::kLarge;
   PageRun pages;
-  Stream stream;  // of its blocks' allocation
+  Stream stream;        // of its blocks' allocation
   uint64_t number = 0;  // order of creation
 
   Residency state = Residency::kResident;
-  uint32_t pins = 0;            // ops in flight that touched or allocated it
+  uint32_t pins = 0;             // ops in flight that touched or allocated it
   bool pinned_for_good = false;  // a pointer escaped
   uint32_t live_blocks = 0;
   uint32_t without_evidence = 0;  // live blocks that may not leave
   uint64_t last_touch = 0;        // tick of the device's touch counter
   StreamUses uses;
-  Fill fill;                      // kFilling
-  std::vector<RamSlot> slots;     // kInRam, kFilling, kDraining: one per page
+  Fill fill;                   // kFilling
+  std::vector<RamSlot> slots;  // kInRam, kFilling, kDraining: one per page
   Block* first = nullptr;
-  std::vector<Block*> starts;     // granule index -> block that starts there; empty for kLarge
+  std::vector<Block*> starts;  // granule index -> block that starts there; empty for kLarge
 
   Bytes bytes() const { return pages.count.bytes(); }
-  bool HasFrames() const { return state == Residency::kResident || state == Residency::kDraining || state == Residency::kFilling; }
+  bool HasFrames() const {
+    return state == Residency::kResident || state == Residency::kDraining || state == Residency::kFilling;
+  }
   // May leave now: resident or filled, nobody's pin, every block proven to be a storage.
   bool MayLeave() const {
-    return (state == Residency::kResident || state == Residency::kFilling) && kind != ExtentKind::kSlab && pins == 0 &&
-           !pinned_for_good && live_blocks > 0 && without_evidence == 0;
+    return (state == Residency::kResident || state == Residency::kFilling) && kind != ExtentKind::kSlab &&
+           pins == 0 && !pinned_for_good && live_blocks > 0 && without_evidence == 0;
   }
   // Slots only in the states that have them, blocks tile the range, counters match the blocks.
   bool IsValid() const;

@@ -58,8 +58,8 @@ std::optional<FrameReservation> FramePool::TryReserve(PageCount pages) {
     if (!frame.ok()) {
       // Another process or a library took the room that the cap promised: hold what we have, evict from now on.
       ceiling_ = held_;
-      Log(LogLevel::kInfo, "the driver refused a frame at ", held_.bytes().count(), " bytes held: ",
-          frame.status().message());
+      Log(LogLevel::kInfo, "the driver refused a frame at ", held_.bytes().count(),
+          " bytes held: ", frame.status().message());
       return std::nullopt;
     }
     pooled_.push_back(*frame);
@@ -68,7 +68,8 @@ std::optional<FrameReservation> FramePool::TryReserve(PageCount pages) {
   }
   std::vector<FrameHandle> taken(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
   pooled_.erase(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
-  std::reverse(taken.begin(), taken.end());  // Take() hands out the oldest first: sequential frames stay sequential
+  std::reverse(taken.begin(),
+               taken.end());  // Take() hands out the oldest first: sequential frames stay sequential
   return FrameReservation(this, std::move(taken));
 }
 

@@ -35,7 +35,8 @@ class FrameReservation {
 
  private:
   friend class FramePool;
-  FrameReservation(FramePool* pool, std::vector<FrameHandle> frames) : pool_(pool), frames_(std::move(frames)) {}
+  FrameReservation(FramePool* pool, std::vector<FrameHandle> frames)
+      : pool_(pool), frames_(std::move(frames)) {}
   void GiveBack();
 
   FramePool* pool_ = nullptr;
@@ -56,12 +57,12 @@ class FramePool {
   // Releases all pooled frames to the driver and forgets a lowered ceiling.
   void Trim();
 
-  PageCount held() const;         // frames that exist
-  PageCount peak_held() const;    // most that ever existed since ResetPeak()
+  PageCount held() const;       // frames that exist
+  PageCount peak_held() const;  // most that ever existed since ResetPeak()
   void ResetPeak();
-  PageCount pooled() const;       // of these, not in use
+  PageCount pooled() const;  // of these, not in use
   PageCount cap() const { return cap_; }
-  PageCount ceiling() const;      // cap, or less while the driver refuses
+  PageCount ceiling() const;  // cap, or less while the driver refuses
 
  private:
   PageCount AvailableLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);

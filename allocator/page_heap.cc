@@ -156,7 +156,8 @@ bool PageHeap::IsValid() const {
   }
   size_t indexed = 0;
   for (const auto& [stream, index] : mapped_) indexed += index.size();
-  return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() && mapped_pages == mapped_free_;
+  return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() &&
+         mapped_pages == mapped_free_;
 }
 
 }  // namespace weir

@@ -65,7 +65,7 @@ class PageHeap {
     StreamUses uses;     // of a mapped run
     uint64_t freed = 0;  // order of freeing, for harvest
   };
-  using Runs = std::map<uint64_t, FreeRun>;  // by first page
+  using Runs = std::map<uint64_t, FreeRun>;                // by first page
   using BySize = std::set<std::pair<uint64_t, uint64_t>>;  // (pages, first page)
 
   BySize& IndexOf(const FreeRun& run) { return run.mapped ? mapped_[run.stream] : unmapped_; }

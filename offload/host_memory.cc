@@ -16,7 +16,8 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   std::ifstream file(path);
   std::string word;
   uint64_t value = 0;
-  if (!(file >> word) || !absl::SimpleAtoi(word, &value)) return std::nullopt;  // "max" is no number: no limit
+  if (!(file >> word) || !absl::SimpleAtoi(word, &value))
+    return std::nullopt;  // "max" is no number: no limit
   return value;
 }
 
@@ -77,8 +78,9 @@ absl::StatusOr<HostMemory> AvailableHostMemory(const std::string& root) {
   if (!available.has_value()) return absl::NotFoundError("no MemAvailable in /proc/meminfo");
   HostMemory memory{KiB(*available), "MemAvailable"};
   ApplyCgroup(root, Cgroup{"/sys/fs/cgroup", "", "memory.max", "memory.current", "inactive_file"}, memory);
-  ApplyCgroup(root, Cgroup{"/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                           "total_inactive_file"},
+  ApplyCgroup(root,
+              Cgroup{"/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                     "total_inactive_file"},
               memory);
   return memory;
 }

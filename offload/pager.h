@@ -84,7 +84,8 @@ class Pager final : public RoomMaker {
   void NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& op, Stream stream);
   absl::Status TouchSlow(std::span<const TouchRequest> requests, OpPins& op, Stream stream);
   absl::StatusOr<FrameReservation> RoomFor(PageCount pages, OpPins& op, Stream stream, TurnQueue::Turn& turn);
-  absl::StatusOr<bool> FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream, TurnQueue::Turn& turn);
+  absl::StatusOr<bool> FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream,
+                                   TurnQueue::Turn& turn);
   absl::Status Fetch(Extent* extent, FrameReservation frames, Stream stream);
 
   // Evicts until about `pages` are free; returns how many were freed (zero: nothing could leave, see `refusal`).

@@ -11,16 +11,31 @@
 #include "offload/waiting_pinner.h"
 
 namespace weir {
+namespace {
+
+// One past the last slot of the run from `first` on whose bytes lie side by side in RAM: one copy moves it.
+size_t EndOfRun(const std::vector<RamSlot>& slots, size_t first) {
+  size_t end = first + 1;
+  while (end < slots.size() && static_cast<char*>(slots[end].memory) ==
+                                   static_cast<char*>(slots[end - 1].memory) + kPageBytes.count()) {
+    ++end;
+  }
+  return end;
+}
+
+}  // namespace
 
 absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, Stream stream) {
-  TurnQueue::Turn turn(turns_);  // before the pins are declared waiting, and given up after: see waiting_pinner.h
+  // Before the pins are declared waiting, and given up after: see waiting_pinner.h
+  TurnQueue::Turn turn(turns_);
   WaitingPinner waiting(device_, op);
   turn.Take();
   return RoomFor(pages, op, stream, turn);
 }
 
 // The device's context is current. Each round takes the first rung that gives anything and starts again.
-absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Stream stream, TurnQueue::Turn& turn) {
+absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Stream stream,
+                                                TurnQueue::Turn& turn) {
   Refusal refusal;
   for (;;) {
     uint64_t pin_epoch;
@@ -66,12 +81,13 @@ std::string Pager::Explain(PageCount pages, OpPins& op, const Refusal& refusal) 
       }
     }
   }
-  std::string text = absl::StrCat(
-      "Weir: ", op.name(), " needs ", FormatBytes(pinned_here + pages.bytes()), " in VRAM at once (",
-      FormatBytes(pages.bytes()), " more than it has pinned); the cap is ", FormatBytes(device_.cap()), " (WEIR_VRAM), ",
-      FormatBytes(device_.frames().held().bytes()), " held: ", FormatBytes(SaturatingSubtract(pinned, pinned_here)),
-      " pinned by others, ", FormatBytes(unproven), " never seen as an op's input, ", FormatBytes(device_.Floor()),
-      " floor of small tensors.");
+  std::string text =
+      absl::StrCat("Weir: ", op.name(), " needs ", FormatBytes(pinned_here + pages.bytes()),
+                   " in VRAM at once (", FormatBytes(pages.bytes()), " more than it has pinned); the cap is ",
+                   FormatBytes(device_.cap()), " (WEIR_VRAM), ", FormatBytes(device_.frames().held().bytes()),
+                   " held: ", FormatBytes(SaturatingSubtract(pinned, pinned_here)), " pinned by others, ",
+                   FormatBytes(unproven), " never seen as an op's input, ", FormatBytes(device_.Floor()),
+                   " floor of small tensors.");
   if (!refusal.text.empty()) absl::StrAppend(&text, " Nothing more could leave: ", refusal.text, ".");
   return text;
 }
@@ -94,8 +110,9 @@ absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& 
   for (const Victim& victim : victims) bytes += victim.extent->bytes();
   NvtxRange range(RangeKind::kEvict, bytes);
   if (!said_first_eviction_.exchange(true)) {
-    Log(LogLevel::kWarn, "device ", device_.device().value, ": use has reached the cap of ", FormatBytes(device_.cap()),
-        "; tensors now move to RAM (up to ", FormatBytes(ram_.budget()), ", WEIR_RAM)");
+    Log(LogLevel::kWarn, "device ", device_.device().value, ": use has reached the cap of ",
+        FormatBytes(device_.cap()), "; tensors now move to RAM (up to ", FormatBytes(ram_.budget()),
+        ", WEIR_RAM)");
   }
   absl::Status copied = CopyOut(victims, stream);
   if (!copied.ok()) {
@@ -150,7 +167,8 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
     LockHolder lock(&device_.mutex());
     for (const Victim& victim : victims) uses.Add(victim.extent->uses);
     for (const StreamUse& use : uses.uses()) {
-      if (use.stream != stream && !device_.clock().HasPassed(use)) covered.push_back(device_.clock().Newest(use.stream));
+      if (use.stream != stream && !device_.clock().HasPassed(use))
+        covered.push_back(device_.clock().Newest(use.stream));
     }
     covered.push_back(device_.clock().Mark(stream));
   }
@@ -158,7 +176,8 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   absl::Status status;
   auto wait_for = [&](Stream other) {
     absl::StatusOr<Event> event = device_.events().Record(other);
-    if (absl::IsInvalidArgument(event.status())) return driver_.SynchronizeContext();  // the job destroyed the stream
+    if (absl::IsInvalidArgument(event.status()))
+      return driver_.SynchronizeContext();  // the job destroyed the stream
     if (!event.ok()) return event.status();
     events.push_back(*event);
     return driver_.WaitEvent(stream, *event);
@@ -169,15 +188,13 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   uint64_t copies = 0;
   for (const Victim& victim : victims) {
     PageRun pages = victim.extent->pages;
-    const std::vector<RamSlot>& slots = victim.extent->slots;  // nobody else changes a draining extent's slots
+    // Nobody else changes a draining extent's slots.
+    const std::vector<RamSlot>& slots = victim.extent->slots;
     for (size_t first = 0; first < slots.size() && status.ok();) {
-      size_t end = first + 1;
-      while (end < slots.size() && static_cast<char*>(slots[end].memory) ==
-                                       static_cast<char*>(slots[end - 1].memory) + kPageBytes.count()) {
-        ++end;
-      }
+      const size_t end = EndOfRun(slots, first);
       PageRun part{pages.first + first, PageCount(end - first)};
-      status = driver_.CopyToHost(slots[first].memory, device_.space().AddressOf(part), part.count.bytes(), stream);
+      status = driver_.CopyToHost(slots[first].memory, device_.space().AddressOf(part), part.count.bytes(),
+                                  stream);
       ++copies;
       first = end;
     }
@@ -248,7 +265,8 @@ bool Pager::SettleFills(bool wait) {
     {
       LockHolder lock(&device_.mutex());
       auto passed = [&](Event event) {
-        absl::StatusOr<bool> done = event == waited_for ? absl::StatusOr<bool>(true) : driver_.QueryEvent(event);
+        absl::StatusOr<bool> done =
+            event == waited_for ? absl::StatusOr<bool>(true) : driver_.QueryEvent(event);
         // An error is no proof, unless CUDA is gone.
         if (done.ok() ? !*done : !absl::IsUnavailable(done.status())) {
           if (oldest.handle == nullptr) oldest = event;

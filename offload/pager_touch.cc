@@ -124,7 +124,8 @@ absl::Status Pager::Fetch(Extent* extent, FrameReservation frames, Stream stream
       ++end;
     }
     PageRun part{pages.first + first, PageCount(end - first)};
-    status = driver_.CopyToDevice(device_.space().AddressOf(part), slots[first].memory, part.count.bytes(), stream);
+    status = driver_.CopyToDevice(device_.space().AddressOf(part), slots[first].memory, part.count.bytes(),
+                                  stream);
     ++copies;
     first = end;
   }
@@ -171,9 +172,10 @@ void Pager::DenyLocked(Extent* extent) {
   if (hooks_.deny == nullptr) return;
   for (Block* block = extent->first; block != nullptr; block = block->after) {
     if (!block->IsFree() && block->storage != nullptr) {
-      hooks_.deny(block->storage, block->addr.pointer(),
-                  "Weir moved this tensor out of VRAM, and something takes its address outside of any op that Weir "
-                  "can see. WEIR_DISABLE=1 runs the job without Weir.");
+      hooks_.deny(
+          block->storage, block->addr.pointer(),
+          "Weir moved this tensor out of VRAM, and something takes its address outside of any op that Weir "
+          "can see. WEIR_DISABLE=1 runs the job without Weir.");
     }
   }
 }

@@ -15,7 +15,8 @@ constexpr Bytes kSlab = MiB(64);
 
 }  // namespace
 
-PinnedStore::PinnedStore(Driver& driver, Bytes budget) : driver_(driver), budget_(budget.RoundedDownTo(kPageBytes)) {}
+PinnedStore::PinnedStore(Driver& driver, Bytes budget)
+    : driver_(driver), budget_(budget.RoundedDownTo(kPageBytes)) {}
 
 PinnedStore::~PinnedStore() {
   LockHolder lock(&mutex_);
@@ -30,9 +31,9 @@ absl::Status PinnedStore::GrowLocked(PageCount at_least) {
   Bytes wanted = std::max(at_least.bytes(), kSlab);
   Bytes size = std::min(wanted, room);
   if (size < at_least.bytes()) {
-    return absl::ResourceExhaustedError(absl::StrCat("the RAM budget is used up (WEIR_RAM=", FormatBytes(budget_), ", ",
-                                                     FormatBytes(used_), " in use, ",
-                                                     FormatBytes(at_least.bytes()), " more needed)"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the RAM budget is used up (WEIR_RAM=", FormatBytes(budget_), ", ", FormatBytes(used_),
+                     " in use, ", FormatBytes(at_least.bytes()), " more needed)"));
   }
   absl::StatusOr<void*> memory = driver_.HostAlloc(size);
   if (!memory.ok() && size > at_least.bytes()) {
@@ -40,8 +41,9 @@ absl::Status PinnedStore::GrowLocked(PageCount at_least) {
     memory = driver_.HostAlloc(size);
   }
   if (!memory.ok()) {
-    return absl::ResourceExhaustedError(absl::StrCat("the system refused ", FormatBytes(size), " of pinned memory with ",
-                                                     FormatBytes(pinned_), " pinned: ", memory.status().message()));
+    return absl::ResourceExhaustedError(absl::StrCat("the system refused ", FormatBytes(size),
+                                                     " of pinned memory with ", FormatBytes(pinned_),
+                                                     " pinned: ", memory.status().message()));
   }
   char* base = static_cast<char*>(*memory);
   slabs_.emplace(base, PageCount(size / kPageBytes));
@@ -89,7 +91,8 @@ void PinnedStore::Trim() {
     char* base = slab->first;
     char* end = base + slab->second.bytes().count();
     auto inside = [&](char* slot) { return slot >= base && slot < end; };
-    bool idle = std::count_if(free_.begin(), free_.end(), inside) == static_cast<ptrdiff_t>(slab->second.count());
+    bool idle =
+        std::count_if(free_.begin(), free_.end(), inside) == static_cast<ptrdiff_t>(slab->second.count());
     if (!idle || !driver_.HostFree(base).ok()) {
       ++slab;
       continue;

@@ -46,7 +46,8 @@ class PinnedStore {
   const Bytes budget_;
   mutable RankedMutex mutex_{LockRank::kTier};
   std::map<char*, PageCount> slabs_ ABSL_GUARDED_BY(mutex_);
-  std::vector<char*> free_ ABSL_GUARDED_BY(mutex_);  // sorted, highest first: the back is taken, lowest addresses first
+  std::vector<char*> free_
+      ABSL_GUARDED_BY(mutex_);  // sorted, highest first: the back is taken, lowest addresses first
   Bytes pinned_ ABSL_GUARDED_BY(mutex_);
   Bytes used_ ABSL_GUARDED_BY(mutex_);
   Bytes peak_used_ ABSL_GUARDED_BY(mutex_);

@@ -24,7 +24,8 @@ class Policy {
   virtual std::string_view name() const = 0;
   // Indexes into `candidates`, in the order in which they should leave, whose pages add up to at least `needed`; all
   // of them if they do not suffice.
-  virtual std::vector<size_t> PickVictims(const std::vector<Candidate>& candidates, PageCount needed) const = 0;
+  virtual std::vector<size_t> PickVictims(const std::vector<Candidate>& candidates,
+                                          PageCount needed) const = 0;
 };
 
 }  // namespace weir

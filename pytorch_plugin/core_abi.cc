@@ -23,16 +23,23 @@ int32_t Fail(WeirError* error, int32_t code, absl::string_view text) {
 
 int32_t CodeOf(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kOk: return WEIR_OK;
-    case absl::StatusCode::kResourceExhausted: return WEIR_OUT_OF_MEMORY;
-    case absl::StatusCode::kInvalidArgument: return WEIR_INVALID;
+    case absl::StatusCode::kOk:
+      return WEIR_OK;
+    case absl::StatusCode::kResourceExhausted:
+      return WEIR_OUT_OF_MEMORY;
+    case absl::StatusCode::kInvalidArgument:
+      return WEIR_INVALID;
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kFailedPrecondition: return WEIR_UNAVAILABLE;
-    default: return WEIR_DEVICE_ERROR;
+    case absl::StatusCode::kFailedPrecondition:
+      return WEIR_UNAVAILABLE;
+    default:
+      return WEIR_DEVICE_ERROR;
   }
 }
 
-int32_t Fail(WeirError* error, const absl::Status& status) { return Fail(error, CodeOf(status), status.message()); }
+int32_t Fail(WeirError* error, const absl::Status& status) {
+  return Fail(error, CodeOf(status), status.message());
+}
 
 // As above, with torch's sentence in front of an out-of-memory reason.
 int32_t FailOn(Device& device, Bytes requested, const absl::Status& status, WeirError* error) {
@@ -101,7 +108,8 @@ void* weir_allocate(int32_t index, uint64_t bytes, void* stream, WeirError* erro
     Fail(error, status);
     return nullptr;
   }
-  absl::StatusOr<DeviceAddr> addr = device->allocator->Allocate(Bytes(bytes), Stream::Of(stream), OpPins::OfThisThread());
+  absl::StatusOr<DeviceAddr> addr =
+      device->allocator->Allocate(Bytes(bytes), Stream::Of(stream), OpPins::OfThisThread());
   if (addr.ok()) return addr->pointer();
   FailOn(*device, Bytes(bytes), addr.status(), error);
   return nullptr;
@@ -160,7 +168,8 @@ int32_t weir_touch_if_resident(const WeirTouch* touches, size_t count, void* str
 int32_t weir_pin_escaped(void* address, void* stream, WeirError* error) {
   Device* device = Runtime::Get().Owner(address);
   if (device == nullptr) return WEIR_OK;
-  absl::Status status = device->pager->PinForGood(DeviceAddr::Of(address), OpPins::OfThisThread(), Stream::Of(stream));
+  absl::Status status =
+      device->pager->PinForGood(DeviceAddr::Of(address), OpPins::OfThisThread(), Stream::Of(stream));
   return status.ok() ? WEIR_OK : FailOn(*device, Bytes(), status, error);
 }
 

@@ -23,10 +23,10 @@ extern "C" {
 
 enum WeirCode {
   WEIR_OK = 0,
-  WEIR_OUT_OF_MEMORY = 1,   /* does not fit under the cap, or a tier is full: torch.OutOfMemoryError */
-  WEIR_INVALID = 2,         /* bad option or argument: text says which */
-  WEIR_UNAVAILABLE = 3,     /* no driver, no VMM: the job runs without Weir */
-  WEIR_DEVICE_ERROR = 4     /* a driver call failed (sticky CUDA error): text carries the driver's words */
+  WEIR_OUT_OF_MEMORY = 1, /* does not fit under the cap, or a tier is full: torch.OutOfMemoryError */
+  WEIR_INVALID = 2,       /* bad option or argument: text says which */
+  WEIR_UNAVAILABLE = 3,   /* no driver, no VMM: the job runs without Weir */
+  WEIR_DEVICE_ERROR = 4   /* a driver call failed (sticky CUDA error): text carries the driver's words */
 };
 
 typedef struct WeirError {
@@ -38,14 +38,15 @@ typedef struct WeirError {
  * Weir lock held except storage_release, wait_begin and wait_end; none may call back into the core, take the GIL
  * (wait_begin/wait_end excepted) or change a strong reference count (R8). */
 typedef struct WeirHost {
-  uint32_t abi_version;                                   /* WEIR_CORE_ABI_VERSION */
-  void (*storage_retain)(void* storage);                  /* takes a weak reference; the caller holds the storage */
-  void (*storage_release)(void* storage);                 /* drops that weak reference; no lock is held */
-  void (*storage_deny)(void* storage, const void* base, const char* text); /* evicted: every pointer access throws
+  uint32_t abi_version;                   /* WEIR_CORE_ABI_VERSION */
+  void (*storage_retain)(void* storage);  /* takes a weak reference; the caller holds the storage */
+  void (*storage_release)(void* storage); /* drops that weak reference; no lock is held */
+  void (*storage_deny)(void* storage, const void* base,
+                       const char* text); /* evicted: every pointer access throws
                                         with `text`; ignored if the storage no longer holds the block at `base` */
-  void (*storage_allow)(void* storage);                   /* undoes storage_deny (resident again) */
-  void* (*wait_begin)(void);                              /* about to wait: release the GIL if held; returns a token */
-  void (*wait_end)(void* token);                          /* the wait is over */
+  void (*storage_allow)(void* storage);   /* undoes storage_deny (resident again) */
+  void* (*wait_begin)(void);              /* about to wait: release the GIL if held; returns a token */
+  void (*wait_end)(void* token);          /* the wait is over */
 } WeirHost;
 
 /* Reads the options and stores `host` (which must live for ever). No driver call, no thread. Once per process;
@@ -65,7 +66,8 @@ WEIR_API int32_t weir_init(int32_t device_count, WeirError* error);
 WEIR_API void* weir_allocate(int32_t device, uint64_t bytes, void* stream, WeirError* error);
 
 /* Never fails, never waits; unknown and NULL addresses are ignored. Returns 1 if the block was Weir's. */
-WEIR_API int32_t weir_release(void* address); /* not weir_free: the preloaded loader exports that name, and it would win */
+WEIR_API int32_t
+weir_release(void* address); /* not weir_free: the preloaded loader exports that name, and it would win */
 
 /* The block that contains `address` was used on `stream`: its bytes are reused only after that stream has passed
  * its free. Interior pointers resolve. Unknown addresses are ignored. `external` is 1 for streams that torch does
@@ -78,10 +80,11 @@ WEIR_API int32_t weir_find_block(const void* address, void** base, uint64_t* byt
 /* ---- ops ------------------------------------------------------------------------------------------------- */
 
 typedef struct WeirTouch {
-  void* address;    /* any address inside the block */
-  void* storage;    /* StorageImpl* whose data pointer is the block's base and whose deleter is Weir's, else NULL */
-  uint32_t written; /* 1 if the op may write it (R2) */
-  uint32_t evidence;/* 1 if this is an input of a top-level aten op: the block may leave from now on (R1) */
+  void* address; /* any address inside the block */
+  void*
+      storage; /* StorageImpl* whose data pointer is the block's base and whose deleter is Weir's, else NULL */
+  uint32_t written;  /* 1 if the op may write it (R2) */
+  uint32_t evidence; /* 1 if this is an input of a top-level aten op: the block may leave from now on (R1) */
 } WeirTouch;
 
 /* A pin-holding op starts on this thread. `name` must live until the matching leave; shown in messages. Nests. */
@@ -127,12 +130,12 @@ typedef struct WeirStat {
 } WeirStat;
 
 typedef struct WeirDeviceStats {
-  WeirStat allocation[WEIR_POOLS];           /* blocks handed out */
-  WeirStat segment[WEIR_POOLS];              /* extents with frames */
-  WeirStat active[WEIR_POOLS];               /* blocks handed out or waiting for a recorded stream */
+  WeirStat allocation[WEIR_POOLS]; /* blocks handed out */
+  WeirStat segment[WEIR_POOLS];    /* extents with frames */
+  WeirStat active[WEIR_POOLS];     /* blocks handed out or waiting for a recorded stream */
   WeirStat inactive_split[WEIR_POOLS];
-  WeirStat allocated_bytes[WEIR_POOLS];      /* logical: evicted blocks count */
-  WeirStat reserved_bytes[WEIR_POOLS];       /* frames held */
+  WeirStat allocated_bytes[WEIR_POOLS]; /* logical: evicted blocks count */
+  WeirStat reserved_bytes[WEIR_POOLS];  /* frames held */
   WeirStat active_bytes[WEIR_POOLS];
   WeirStat inactive_split_bytes[WEIR_POOLS];
   WeirStat requested_bytes[WEIR_POOLS];
@@ -160,4 +163,4 @@ WEIR_API void weir_exit(void);
 #ifdef __cplusplus
 }
 #endif
-#endif  /* WEIR_PYTORCH_PLUGIN_CORE_ABI_H_ */
+#endif /* WEIR_PYTORCH_PLUGIN_CORE_ABI_H_ */

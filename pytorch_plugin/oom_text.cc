@@ -13,8 +13,8 @@ std::string OutOfMemoryText(Device& device, Bytes requested, const std::string& 
   Bytes held = allocator.frames().held().bytes();
   Bytes allocated(static_cast<uint64_t>(counters.bytes[kAllPools].current));
   Bytes total = std::min(device.card_total, allocator.cap());
-  return absl::StrCat("CUDA out of memory. Tried to allocate ", FormatBytes(requested), ". GPU ", device.index.value,
-                      " has a total capacity of ", FormatBytes(total), " of which ",
+  return absl::StrCat("CUDA out of memory. Tried to allocate ", FormatBytes(requested), ". GPU ",
+                      device.index.value, " has a total capacity of ", FormatBytes(total), " of which ",
                       FormatBytes(allocator.FreeWithoutEvicting()), " is free. Process ", getpid(), " has ",
                       FormatBytes(held), " memory in use. Of the allocated memory ", FormatBytes(allocated),
                       " is allocated by PyTorch, and ", FormatBytes(SaturatingSubtract(held, allocated)),

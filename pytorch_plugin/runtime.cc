@@ -34,7 +34,8 @@ absl::Status Runtime::Start(const WeirHost& host) {
     Log(LogLevel::kWarn, option.Message());
   }
   policy_ = MakePolicy(options_.policy);
-  if (policy_ == nullptr) return started_ = absl::InvalidArgumentError(absl::StrCat("unknown WEIR_POLICY=", options_.policy));
+  if (policy_ == nullptr)
+    return started_ = absl::InvalidArgumentError(absl::StrCat("unknown WEIR_POLICY=", options_.policy));
   WaitScope::SetHooks(WaitHooks{host.wait_begin, host.wait_end});
   return started_;
 }
@@ -47,7 +48,8 @@ absl::Status Runtime::Init(int device_count) {
   for (int i = 0; i < std::min(device_count, kMaxDevices); ++i) {
     absl::StatusOr<bool> vmm = (*driver)->SupportsVirtualMemory(DeviceIndex{i});
     if (!vmm.ok()) return vmm.status();
-    if (!*vmm) return absl::FailedPreconditionError(absl::StrCat("device ", i, " has no virtual memory management"));
+    if (!*vmm)
+      return absl::FailedPreconditionError(absl::StrCat("device ", i, " has no virtual memory management"));
   }
   StartNvtx(options_.nvtx);
   driver_ = *driver;
@@ -95,8 +97,9 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   if (!ram.ok()) return ram.status();
   Bytes cap = CapFor(options_.vram.ForDevice(index.value), *memory);
   if (cap < kPageBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("WEIR_VRAM leaves ", FormatBytes(cap), " of device ", index.value,
-                                                   ", less than one page of ", FormatBytes(kPageBytes)));
+    return absl::InvalidArgumentError(absl::StrCat("WEIR_VRAM leaves ", FormatBytes(cap), " of device ",
+                                                   index.value, ", less than one page of ",
+                                                   FormatBytes(kPageBytes)));
   }
   auto device = std::make_unique<Device>();
   device->index = index;
@@ -107,13 +110,14 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   if (!allocator.ok()) return allocator.status();
   device->allocator = *std::move(allocator);
   device->ram = std::make_unique<PinnedStore>(*driver_, *ram);
-  device->pager = std::make_unique<Pager>(*device->allocator, *device->ram, *policy_,
-                                          StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow});
+  device->pager =
+      std::make_unique<Pager>(*device->allocator, *device->ram, *policy_,
+                              StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow});
   device->pager->AddBlindThread(blind_threads_.load());
   device->allocator->SetRoomMaker(device->pager.get());
   device->allocator->SetStorageRelease(host_.storage_release);
-  Log(LogLevel::kInfo, "device ", index.value, ": cap ", cap == Bytes::Max() ? "none" : FormatBytes(cap), ", RAM tier up to ",
-      FormatBytes(*ram), ", policy ", std::string(policy_->name()));
+  Log(LogLevel::kInfo, "device ", index.value, ": cap ", cap == Bytes::Max() ? "none" : FormatBytes(cap),
+      ", RAM tier up to ", FormatBytes(*ram), ", policy ", std::string(policy_->name()));
   return device;
 }
 
@@ -161,13 +165,16 @@ void Runtime::LogExit() {
     DeviceAllocator& allocator = *device->allocator;
     DeviceCounters counters = allocator.Counters();
     PagerCounters pager = device->pager->Counters();
-    Log(LogLevel::kInfo, "exit device=", i, " cap=", allocator.HasCap() ? absl::StrCat(allocator.cap().count()) : "off",
-        " peak_resident=", allocator.frames().peak_held().bytes().count(), " floor=", allocator.PeakFloor().count(),
-        " peak_logical=", counters.bytes[kAllPools].peak, " evictions=", pager.evictions, " evicted_bytes=",
-        pager.evicted_bytes.count(), " fetches=", pager.fetches, " fetched_bytes=", pager.fetched_bytes.count(),
-        " stalls=", WaitScope::count(), " ops_observed=", ops_.load(), " threads_started=0 copies=", pager.copies,
-        " driver_calls_steady=", allocator.SteadyDriverCalls(), " peak_frames=",
-        allocator.frames().peak_held().bytes().count(), " peak_requested=", counters.requested[kAllPools].peak,
+    Log(LogLevel::kInfo, "exit device=", i,
+        " cap=", allocator.HasCap() ? absl::StrCat(allocator.cap().count()) : "off",
+        " peak_resident=", allocator.frames().peak_held().bytes().count(),
+        " floor=", allocator.PeakFloor().count(), " peak_logical=", counters.bytes[kAllPools].peak,
+        " evictions=", pager.evictions, " evicted_bytes=", pager.evicted_bytes.count(),
+        " fetches=", pager.fetches, " fetched_bytes=", pager.fetched_bytes.count(),
+        " stalls=", WaitScope::count(), " ops_observed=", ops_.load(),
+        " threads_started=0 copies=", pager.copies, " driver_calls_steady=", allocator.SteadyDriverCalls(),
+        " peak_frames=", allocator.frames().peak_held().bytes().count(),
+        " peak_requested=", counters.requested[kAllPools].peak,
         " peak_ram=", device->ram->peak_used().count(), " out_of_memory=", ooms_.load());
   }
 }

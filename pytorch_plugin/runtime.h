@@ -48,7 +48,9 @@ class Runtime {
   Device* GetDevice(int index, absl::Status* status);
   // The device if it has been set up, else null. Never waits.
   Device* Find(int index) const {
-    return index >= 0 && index < kMaxDevices ? devices_[static_cast<size_t>(index)].load(std::memory_order_acquire) : nullptr;
+    return index >= 0 && index < kMaxDevices
+               ? devices_[static_cast<size_t>(index)].load(std::memory_order_acquire)
+               : nullptr;
   }
   // The device whose addresses contain `address`, else null.
   Device* Owner(const void* address) const;

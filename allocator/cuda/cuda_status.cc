@@ -8,7 +8,8 @@ namespace weir {
 
 absl::Status CudaStatus(int result, const char* call, const char* words) {
   if (result == CUDA_SUCCESS) return absl::OkStatus();
-  std::string text = absl::StrCat(call, " failed: ", words != nullptr ? words : "unknown error", " (", result, ")");
+  std::string text =
+      absl::StrCat(call, " failed: ", words != nullptr ? words : "unknown error", " (", result, ")");
   switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:
       return absl::ResourceExhaustedError(text);

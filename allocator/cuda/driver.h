@@ -42,7 +42,7 @@ struct Event {
 };
 
 struct DeviceMemory {
-  Bytes free;   // as the driver sees it now, all processes
+  Bytes free;  // as the driver sees it now, all processes
   Bytes total;
 };
 
@@ -100,7 +100,8 @@ class Driver {
 // inside it.
 class ScopedContext {
  public:
-  ScopedContext(Driver& driver, DeviceIndex device) : driver_(driver), entered_(driver.EnterContext(device).ok()) {}
+  ScopedContext(Driver& driver, DeviceIndex device)
+      : driver_(driver), entered_(driver.EnterContext(device).ok()) {}
   ~ScopedContext() {
     if (entered_) driver_.LeaveContext();
   }

@@ -14,32 +14,32 @@ namespace {
 // Name in the driver (with the version suffix that cuda.h gives it) and type, from the header.
 #define WEIR_QUOTE_(x) #x
 #define WEIR_QUOTE(x) WEIR_QUOTE_(x)
-#define WEIR_DRIVER_CALLS(X)          \
-  X(cuInit)                           \
-  X(cuGetErrorString)                 \
-  X(cuDeviceGet)                      \
-  X(cuDeviceGetAttribute)             \
-  X(cuDevicePrimaryCtxRetain)         \
-  X(cuCtxPushCurrent)                 \
-  X(cuCtxPopCurrent)                  \
-  X(cuCtxSynchronize)                 \
+#define WEIR_DRIVER_CALLS(X)           \
+  X(cuInit)                            \
+  X(cuGetErrorString)                  \
+  X(cuDeviceGet)                       \
+  X(cuDeviceGetAttribute)              \
+  X(cuDevicePrimaryCtxRetain)          \
+  X(cuCtxPushCurrent)                  \
+  X(cuCtxPopCurrent)                   \
+  X(cuCtxSynchronize)                  \
   X(cuThreadExchangeStreamCaptureMode) \
-  X(cuMemGetInfo)                     \
-  X(cuMemAddressReserve)              \
-  X(cuMemCreate)                      \
-  X(cuMemRelease)                     \
-  X(cuMemMap)                         \
-  X(cuMemSetAccess)                   \
-  X(cuMemUnmap)                       \
-  X(cuMemHostAlloc)                   \
-  X(cuMemFreeHost)                    \
-  X(cuMemcpyDtoHAsync)                \
-  X(cuMemcpyHtoDAsync)                \
-  X(cuEventCreate)                    \
-  X(cuEventDestroy)                   \
-  X(cuEventRecord)                    \
-  X(cuEventQuery)                     \
-  X(cuEventSynchronize)               \
+  X(cuMemGetInfo)                      \
+  X(cuMemAddressReserve)               \
+  X(cuMemCreate)                       \
+  X(cuMemRelease)                      \
+  X(cuMemMap)                          \
+  X(cuMemSetAccess)                    \
+  X(cuMemUnmap)                        \
+  X(cuMemHostAlloc)                    \
+  X(cuMemFreeHost)                     \
+  X(cuMemcpyDtoHAsync)                 \
+  X(cuMemcpyHtoDAsync)                 \
+  X(cuEventCreate)                     \
+  X(cuEventDestroy)                    \
+  X(cuEventRecord)                     \
+  X(cuEventQuery)                      \
+  X(cuEventSynchronize)                \
   X(cuStreamWaitEvent)
 
 struct Table {
@@ -78,7 +78,8 @@ class DlopenDriver final : public Driver {
     CUdevice handle = 0;
     absl::Status status = WEIR_CALL(cuDeviceGet, &handle, device.value);
     if (status.ok()) {
-      status = WEIR_CALL(cuDeviceGetAttribute, &yes, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, handle);
+      status = WEIR_CALL(cuDeviceGetAttribute, &yes, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                         handle);
     }
     if (!status.ok()) return status;
     return yes != 0;
@@ -132,7 +133,9 @@ class DlopenDriver final : public Driver {
     return WEIR_CALL(cuMemSetAccess, at.value(), size.count(), &access, 1);
   }
 
-  absl::Status Unmap(DeviceAddr at, Bytes size) override { return WEIR_CALL(cuMemUnmap, at.value(), size.count()); }
+  absl::Status Unmap(DeviceAddr at, Bytes size) override {
+    return WEIR_CALL(cuMemUnmap, at.value(), size.count());
+  }
 
   absl::StatusOr<void*> HostAlloc(Bytes size) override {
     void* memory = nullptr;
@@ -172,7 +175,9 @@ class DlopenDriver final : public Driver {
     return Check(result, "cuEventQuery");
   }
 
-  absl::Status SynchronizeEvent(Event event) override { return WEIR_CALL(cuEventSynchronize, AsEvent(event)); }
+  absl::Status SynchronizeEvent(Event event) override {
+    return WEIR_CALL(cuEventSynchronize, AsEvent(event));
+  }
 
   absl::Status WaitEvent(Stream stream, Event event) override {
     return WEIR_CALL(cuStreamWaitEvent, AsStream(stream), AsEvent(event), 0);
@@ -189,7 +194,8 @@ class DlopenDriver final : public Driver {
   // The primary context is torch's; retaining it again only counts a reference, kept for the process's life.
   absl::Status PrimaryContext(DeviceIndex device, CUcontext* context) {
     static constexpr int kMaxDevices = 64;
-    if (device.value < 0 || device.value >= kMaxDevices) return absl::InvalidArgumentError("device ordinal out of range");
+    if (device.value < 0 || device.value >= kMaxDevices)
+      return absl::InvalidArgumentError("device ordinal out of range");
     std::atomic<CUcontext>& cached = contexts_[device.value];
     *context = cached.load(std::memory_order_acquire);
     if (*context != nullptr) return absl::OkStatus();
@@ -211,9 +217,9 @@ absl::StatusOr<Driver*> Open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return absl::NotFoundError(absl::StrCat("no CUDA driver: ", dlerror()));
   Table table;
-#define WEIR_RESOLVE(name)                                                                   \
-  table.name##_ = reinterpret_cast<decltype(&::name)>(dlsym(library, WEIR_QUOTE(name)));      \
-  if (table.name##_ == nullptr) {                                                             \
+#define WEIR_RESOLVE(name)                                                                          \
+  table.name##_ = reinterpret_cast<decltype(&::name)>(dlsym(library, WEIR_QUOTE(name)));            \
+  if (table.name##_ == nullptr) {                                                                   \
     return absl::FailedPreconditionError(absl::StrCat("the CUDA driver lacks ", WEIR_QUOTE(name))); \
   }
   WEIR_DRIVER_CALLS(WEIR_RESOLVE)
