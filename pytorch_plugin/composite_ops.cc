@@ -277,6 +277,10 @@ bool SchemaTellsWrites(std::string_view name) {
          !Has(name, "miopen") && !HasListOpName(name);
 }
 
+bool ResultsCountAsSeen(std::string_view name) {
+  return name.starts_with(kAten) && !Has(name, "empty") && !Has(name, "cudnn") && !Has(name, "workspace");
+}
+
 bool IsCollectiveOp(std::string_view name) {
   return name.starts_with("c10d::") || name.starts_with("_c10d_functional") || name.starts_with("symm_mem::");
 }

@@ -27,6 +27,10 @@ bool IsViewOp(std::string_view name);
 // written.
 bool SchemaTellsWrites(std::string_view name);
 
+// True if what `name` returns counts as seen (R1): an aten op that computes. What factories and the cuDNN helpers make
+// does not: caches, workspaces and dropout states, whose users hold raw pointers, are made that way.
+bool ResultsCountAsSeen(std::string_view name);
+
 // Collectives: their work goes on after the op has ended, on a stream that torch never tells us about.
 bool IsCollectiveOp(std::string_view name);
 

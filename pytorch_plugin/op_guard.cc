@@ -27,6 +27,7 @@ namespace {
 struct OpInfo {
   std::string name;
   std::vector<bool> written;  // per argument
+  std::vector<bool> made;     // per result: a new tensor that counts as seen; empty if there is none
   bool container = false;
   bool view = false;
   bool collective = false;
@@ -35,6 +36,19 @@ struct OpInfo {
 
 at::CallbackHandle observer = at::INVALID_CALLBACK_HANDLE;
 std::atomic<bool> observing{false};
+
+// Which results are new tensors (masks and workspaces that are saved for backward are no op's argument until then).
+std::vector<bool> MadeBy(const c10::FunctionSchema& schema) {
+  std::vector<bool> made;
+  bool any = false;
+  if (!ResultsCountAsSeen(schema.name())) return made;
+  for (const c10::Argument& result : schema.returns()) {
+    made.push_back(result.alias_info() == nullptr);
+    any = any || made.back();
+  }
+  if (!any) made.clear();
+  return made;
+}
 
 std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   auto info = std::make_unique<OpInfo>();
@@ -50,6 +64,7 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
     const c10::AliasInfo* alias = argument.alias_info();
     info->written.push_back(!told || (alias != nullptr && alias->isWrite()));
   }
+  info->made = MadeBy(handle->schema());
   return info;
 }
 
@@ -152,8 +167,22 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   return nullptr;
 }
 
+// The new tensors of an outermost op are seen at its end, and may leave afterwards.
+void NoteResults(ThreadState& thread, const at::RecordFunction& event) {
+  const OpInfo* info = Lookup(event);
+  if (info == nullptr || info->made.empty()) return;
+  const std::vector<c10::IValue>& results = event.outputs();
+  ClearTouches(thread);
+  for (size_t i = 0; i < results.size() && i < info->made.size(); ++i) {
+    if (info->made[i]) CollectTouches(thread, results[i], true, true);
+  }
+  if (!thread.touches.empty()) TouchCollectedIfResident(thread);
+}
+
 void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
   if (InForkedChild()) return;
+  ThreadState& thread = Thread();
+  if (thread.open.size() == 1 && thread.open.back() == &event) NoteResults(thread, event);
   CloseOp(&event);
 }
 
@@ -162,6 +191,7 @@ void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
 void RegisterObserver() {
   observer = at::addGlobalCallback(at::RecordFunctionCallback(&OnStart, &OnEnd)
                                        .needsInputs(true)
+                                       .needsOutputs(true)
                                        .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                                                 at::RecordScope::USER_SCOPE}));
   at::disableCallback(observer);

@@ -58,6 +58,15 @@ class Observer(PluginTest):
         x.detach().view(8, 4).t()[0]
         self.assertFalse(self.core.resident(x))
 
+    def test_Result_NeverAnInput_MayLeave(self):
+        _, mask = torch.native_dropout(self.used(64), 0.5, True)
+        self.core.evict(mask)  # saved for backward, an argument of nothing until then
+
+    def test_Result_OfCallThatRaised_IsNoProblem(self):
+        with self.assertRaises(RuntimeError):
+            self.used(4, 4) @ self.used(5, 5)
+        self.used(4) + 1
+
     def test_NewTensor_OnlyViewed_MayLeave(self):
         product = torch.ones(8, 8, device=DEVICE) @ torch.ones(8, 8, device=DEVICE)
         gradient = product.detach()  # what autograd does with a gradient that it keeps
