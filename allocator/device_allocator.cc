@@ -72,6 +72,7 @@ Block* DeviceAllocator::TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes
       Extent* extent = cached->second.back();
       cached->second.pop_back();
       cached_large_pages_ -= pages;
+      --cached_large_count_;
       extent->first->requested = requested;
       extent->live_blocks = extent->without_evidence = 1;
       return extent->first;
@@ -116,7 +117,8 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes 
   return FinishAllocationLocked(*fresh, stream, op);
 }
 
-// New frames behind a fresh address range, if what others free meanwhile does not do.
+// New frames behind a fresh address range, or behind a free run that they make long enough; if what others free
+// meanwhile does not do.
 absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested,
                                                       Stream stream, OpPins& op) {
   if (FinishFrees(/*wait=*/false)) {  // before new frames: what the job has freed must not pile up
@@ -124,36 +126,60 @@ absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount
     Block* block = TryAllocateLocked(kind, requested, stream);
     if (block != nullptr) return block;
   }
-  std::optional<FrameReservation> frames = frames_.TryReserve(pages);
-  if (!frames.has_value()) {
-    {
-      LockHolder lock(&mutex_);
-      ++counters_.retries;
-    }
-    if (room_maker_ == nullptr) return absl::ResourceExhaustedError("no room, and nothing can be moved");
-    absl::StatusOr<FrameReservation> room = room_maker_->MakeRoom(pages, op, stream);
-    if (!room.ok()) return room.status();
-    frames = *std::move(room);
-  }
-  std::optional<PageRun> run;
-  {
-    LockHolder lock(&mutex_);
-    run = pages_.TakeUnmapped(pages);
-  }
-  if (!run.has_value()) return absl::ResourceExhaustedError("the device's address reservation is used up");
-  absl::Status mapped = space_->MapFrames(*run, *frames);
+  absl::StatusOr<PageHeap::MappedRun> run = MapFresh(pages, stream, op);
   if (room_maker_ != nullptr) room_maker_->FramesHeld(frames_.held().bytes());
+  if (!run.ok()) return run.status();
   LockHolder lock(&mutex_);
-  if (!mapped.ok()) {
-    if (!absl::IsDataLoss(mapped)) pages_.PutUnmapped(*run);
-    return mapped;
-  }
-  Block* block = NewExtentLocked(kind, PageHeap::MappedRun{*run, stream, {}}, requested);
+  const DeviceAddr at = space_->AddressOf(run->run);
+  Block* block = NewExtentLocked(kind, *std::move(run), requested);
   if (block != nullptr) return block;
-  Extent* extent = space_->Owner(space_->AddressOf(*run));
+  Extent* extent = space_->Owner(at);
   block = TakeHoleLocked(kind, requested, stream);
   if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);  // a hole that fits better was freed meanwhile
   return block;
+}
+
+// Pages with frames that belong to nobody yet.
+absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, Stream stream, OpPins& op) {
+  std::optional<PageHeap::Extension> extension;
+  {
+    LockHolder lock(&mutex_);
+    extension = pages_.TakeExtendable(pages, stream);
+  }
+  absl::StatusOr<FrameReservation> frames =
+      NewFrames(extension ? extension->missing.count : pages, stream, op);
+  std::optional<PageRun> fresh;
+  {
+    LockHolder lock(&mutex_);
+    if (extension) {
+      fresh = extension->missing;
+    } else if (frames.ok()) {
+      fresh = pages_.TakeUnmapped(pages);
+    }
+  }
+  if (frames.ok() && !fresh)
+    return absl::ResourceExhaustedError("the device's address reservation is used up");
+  absl::Status mapped = frames.ok() ? space_->MapFrames(*fresh, *frames) : frames.status();
+  if (!mapped.ok()) {
+    LockHolder lock(&mutex_);
+    if (fresh && !absl::IsDataLoss(mapped)) pages_.PutUnmapped(*fresh);
+    if (extension) pages_.PutMapped(std::move(extension->mapped));
+    return mapped;
+  }
+  if (!extension) return PageHeap::MappedRun{*fresh, stream, {}};
+  extension->mapped.run.count += fresh->count;
+  return std::move(extension->mapped);
+}
+
+absl::StatusOr<FrameReservation> DeviceAllocator::NewFrames(PageCount pages, Stream stream, OpPins& op) {
+  std::optional<FrameReservation> frames = frames_.TryReserve(pages);
+  if (frames.has_value()) return *std::move(frames);
+  {
+    LockHolder lock(&mutex_);
+    ++counters_.retries;
+  }
+  if (room_maker_ == nullptr) return absl::ResourceExhaustedError("no room, and nothing can be moved");
+  return room_maker_->MakeRoom(pages, op, stream);
 }
 
 absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block, Stream stream, OpPins& op) {

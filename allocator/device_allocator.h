@@ -145,6 +145,10 @@ class DeviceAllocator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<PageHeap::MappedRun> MapFresh(PageCount pages, Stream stream, OpPins& op)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<FrameReservation> NewFrames(PageCount pages, Stream stream, OpPins& op)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
                                        OpPins& op) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<DeviceAddr> FinishAllocationLocked(Block* block, Stream stream, OpPins& op)
@@ -161,6 +165,7 @@ class DeviceAllocator {
   void ExtentEmptiedLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpPagesLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetireExtentLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushLargeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushCachesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Extent* NewExtentObjectLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -187,10 +192,12 @@ class DeviceAllocator {
   absl::flat_hash_set<Extent*> extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, cached ones included
   std::vector<std::unique_ptr<Extent>> extent_objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<Extent*> unused_objects_ ABSL_GUARDED_BY(mutex_);
-  // Freed large extents with their frames, by stream and size: reused as they are by the next block of that size.
+  // The last few freed large extents with their frames, by stream and size: reused as they are by the next block of that
+  // size, without a tree operation.
   absl::flat_hash_map<std::pair<Stream, uint64_t>, std::vector<Extent*>> cached_large_
       ABSL_GUARDED_BY(mutex_);
   PageCount cached_large_pages_ ABSL_GUARDED_BY(mutex_);
+  size_t cached_large_count_ ABSL_GUARDED_BY(mutex_) = 0;
   // At most one empty slab and one empty medium extent are kept whole, so that a block that comes and goes at the edge
   // does not make and unmake extents.
   Extent* spare_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};

@@ -6,19 +6,19 @@
 
 namespace weir {
 
-PageHeap::PageHeap(PageCount size) {
-  FreeRun all;
-  all.count = size;
-  Insert(0, std::move(all));
+PageHeap::PageHeap(PageCount size)
+    : end_(size.count()), apart_(end_ >= 32 * kApartFrom.count() ? end_ / 2 : end_) {
+  PutUnmapped(PageRun{0, PageCount(apart_)});
+  if (apart_ < end_) PutUnmapped(PageRun{apart_, PageCount(end_ - apart_)});
 }
 
-bool PageHeap::Mergeable(const FreeRun& a, const FreeRun& b) {
-  return a.mapped == b.mapped && (!a.mapped || a.stream == b.stream);
+bool PageHeap::Mergeable(const FreeRun& a, uint64_t second, const FreeRun& b) const {
+  return a.mapped == b.mapped && (!a.mapped || a.stream == b.stream) && second != apart_;
 }
 
 PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
   FreeRun run = std::move(at->second);
-  IndexOf(run).erase({run.count.count(), at->first});
+  IndexOf(at->first, run).erase({run.count.count(), at->first});
   if (run.mapped) {
     by_age_.erase({run.freed, at->first});
     mapped_free_ -= run.count;
@@ -30,7 +30,8 @@ PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
 void PageHeap::Insert(uint64_t first, FreeRun run) {
   auto next = runs_.lower_bound(first);
   WEIR_DCHECK(next == runs_.end() || next->first >= first + run.count.count());
-  if (next != runs_.end() && next->first == first + run.count.count() && Mergeable(next->second, run)) {
+  if (next != runs_.end() && next->first == first + run.count.count() &&
+      Mergeable(run, next->first, next->second)) {
     FreeRun right = Remove(next);
     run.count += right.count;
     run.uses.Add(right.uses);
@@ -40,7 +41,7 @@ void PageHeap::Insert(uint64_t first, FreeRun run) {
   if (next != runs_.begin()) {
     auto before = std::prev(next);
     WEIR_DCHECK(before->first + before->second.count.count() <= first);
-    if (before->first + before->second.count.count() == first && Mergeable(before->second, run)) {
+    if (before->first + before->second.count.count() == first && Mergeable(before->second, first, run)) {
       first = before->first;
       FreeRun left = Remove(before);
       run.count += left.count;
@@ -48,7 +49,7 @@ void PageHeap::Insert(uint64_t first, FreeRun run) {
       run.freed = std::max(run.freed, left.freed);
     }
   }
-  IndexOf(run).insert({run.count.count(), first});
+  IndexOf(first, run).insert({run.count.count(), first});
   if (run.mapped) {
     by_age_.insert({run.freed, first});
     mapped_free_ += run.count;
@@ -56,36 +57,78 @@ void PageHeap::Insert(uint64_t first, FreeRun run) {
   runs_.emplace(first, std::move(run));
 }
 
-std::pair<PageRun, PageHeap::FreeRun> PageHeap::Take(const BySize& index, PageCount count, bool* found) {
-  auto fit = index.lower_bound({count.count(), 0});
-  *found = fit != index.end();
-  if (!*found) return {};
-  auto at = runs_.find(fit->second);
-  uint64_t first = at->first;
+PageHeap::FreeRun PageHeap::Cut(uint64_t first, PageCount count) {
+  auto at = std::prev(runs_.upper_bound(first));
+  const uint64_t begin = at->first;
   FreeRun whole = Remove(at);
-  if (whole.count > count) {
-    FreeRun rest = whole;
-    rest.count = whole.count - count;
-    Insert(first + count.count(), std::move(rest));
+  const uint64_t end = begin + whole.count.count();
+  WEIR_DCHECK(begin <= first && first + count.count() <= end);
+  FreeRun part = whole;
+  if (begin < first) {
+    part.count = PageCount(first - begin);
+    Insert(begin, part);
+  }
+  if (first + count.count() < end) {
+    part.count = PageCount(end - first - count.count());
+    Insert(first + count.count(), part);
   }
   whole.count = count;
-  return {PageRun{first, count}, std::move(whole)};
+  return whole;
 }
 
 std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, Stream stream) {
-  auto index = mapped_.find(stream);
+  auto index = mapped_.find({stream, WantsApart(count)});
   if (index == mapped_.end()) return std::nullopt;
-  bool found = false;
-  auto [run, free_run] = Take(index->second, count, &found);
-  if (!found) return std::nullopt;
-  return MappedRun{run, stream, std::move(free_run.uses)};
+  auto fit = index->second.lower_bound({count.count(), 0});
+  if (fit == index->second.end()) return std::nullopt;
+  PageRun run{fit->second, count};
+  return MappedRun{run, stream, Cut(run.first, count).uses};
 }
 
 std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
-  bool found = false;
-  auto [run, free_run] = Take(unmapped_, count, &found);
-  if (!found) return std::nullopt;
-  return run;
+  const bool apart = WantsApart(count);
+  const BySize& index = unmapped_[apart];
+  auto fit = index.lower_bound({count.count(), 0});
+  if (fit == index.end()) return TakeUnmappedAnywhere(count);
+  uint64_t first = fit->second;
+  if (apart && index.rbegin()->first >= 3 * count.count()) {
+    first = index.rbegin()->second + index.rbegin()->first / 2;
+  } else if (!apart && fit->first > 4 * count.count()) {
+    first = std::find_if(runs_.begin(), runs_.end(), [&](const auto& entry) {
+              return !entry.second.mapped && entry.second.count >= count;
+            })->first;
+  }
+  Cut(first, count);
+  return PageRun{first, count};
+}
+
+// The part that `count` belongs to is used up: the other one is better than nothing.
+std::optional<PageRun> PageHeap::TakeUnmappedAnywhere(PageCount count) {
+  for (const BySize& index : unmapped_) {
+    auto fit = index.lower_bound({count.count(), 0});
+    if (fit == index.end()) continue;
+    PageRun run{fit->second, count};
+    Cut(run.first, count);
+    return run;
+  }
+  return std::nullopt;
+}
+
+std::optional<PageHeap::Extension> PageHeap::TakeExtendable(PageCount count, Stream stream) {
+  auto index = mapped_.find({stream, WantsApart(count)});
+  if (index == mapped_.end() || !WantsApart(count)) return std::nullopt;
+  for (auto run = index->second.rbegin(); run != index->second.rend(); ++run) {
+    const auto [length, first] = *run;
+    if (length >= count.count()) continue;
+    auto behind = runs_.find(first + length);
+    if (behind == runs_.end() || behind->second.mapped || behind->second.count < count - PageCount(length))
+      continue;
+    PageRun missing{first + length, count - PageCount(length)};
+    FreeRun mapped = Cut(first, PageCount(length));
+    Cut(missing.first, missing.count);
+    return Extension{MappedRun{PageRun{first, PageCount(length)}, stream, std::move(mapped.uses)}, missing};
+  }
+  return std::nullopt;
 }
 
 std::vector<PageHeap::MappedRun> PageHeap::TakeForHarvest(PageCount count) {
@@ -127,7 +170,7 @@ void PageHeap::PutUnmapped(PageRun run) {
 
 PageCount PageHeap::longest_mapped() const {
   uint64_t longest = 0;
-  for (const auto& [stream, index] : mapped_) {
+  for (const auto& [part, index] : mapped_) {
     if (!index.empty()) longest = std::max(longest, index.rbegin()->first);
   }
   return PageCount(longest);
@@ -140,24 +183,24 @@ bool PageHeap::IsValid() const {
   uint64_t end = 0;
   for (const auto& [first, run] : runs_) {
     if (run.count.count() == 0 || (before != nullptr && first < end)) return false;
-    if (before != nullptr && first == end && Mergeable(*before, run)) return false;
+    if (before != nullptr && first == end && Mergeable(*before, first, run)) return false;
     if (run.mapped) {
-      auto index = mapped_.find(run.stream);
+      auto index = mapped_.find({run.stream, IsApart(first)});
       if (index == mapped_.end() || !index->second.contains({run.count.count(), first})) return false;
       if (!by_age_.contains({run.freed, first})) return false;
       ++mapped;
       mapped_pages += run.count;
     } else {
-      if (!unmapped_.contains({run.count.count(), first})) return false;
+      if (!unmapped_[IsApart(first)].contains({run.count.count(), first})) return false;
       ++unmapped;
     }
     before = &run;
     end = first + run.count.count();
   }
   size_t indexed = 0;
-  for (const auto& [stream, index] : mapped_) indexed += index.size();
-  return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() &&
-         mapped_pages == mapped_free_;
+  for (const auto& [part, index] : mapped_) indexed += index.size();
+  return unmapped == unmapped_[0].size() + unmapped_[1].size() && mapped == indexed &&
+         mapped == by_age_.size() && mapped_pages == mapped_free_;
 }
 
 }  // namespace weir
