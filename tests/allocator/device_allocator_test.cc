@@ -240,5 +240,22 @@ TEST_F(DeviceAllocatorTest, AllocateAndFree_TwoThreadsOnTwoStreams_StayApart) {
   EXPECT_EQ(device_.Counters().blocks[kAllPools].current, 0);
 }
 
+TEST(DeviceExtensionTest, Allocate_LargerThanAFreedLargeBlock_MapsOnlyWhatIsMissing) {
+  fakes::FakeDriver driver;
+  constexpr PageCount kCap(1024);
+  driver.SetFrameLimit(kCap.bytes());
+  auto device = *DeviceAllocator::Create(driver, {kDevice, kCap.bytes(), kPageBytes * 16384});
+  OpPins no_op;
+  const Bytes first = PageHeap::kApartFrom.bytes(), second = first + kPageBytes * 3;
+  DeviceAddr at = *device->Allocate(first, kStreamA, no_op);
+  ASSERT_TRUE(device->Free(at));
+  EXPECT_EQ(*device->Allocate(second, kStreamA, no_op), at);
+  EXPECT_EQ(device->frames().held(), PageCount::ToHold(second));
+  fakes::WritePattern(driver, kStreamA, {at, second}, 17);
+  fakes::CheckPattern(driver, kStreamA, {at, second}, 17, "extended");
+  EXPECT_TRUE(device->IsValid());
+  driver.FinishEverything();
+}
+
 }  // namespace
 }  // namespace weir
