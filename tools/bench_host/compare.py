@@ -3,6 +3,7 @@
 
   compare.py step     a training step of a 12-layer GPT with kernels `none`: at most 1.05 times (and, from the same
                       runs, peak frames / peak requested bytes: at most 1.10)
+  compare.py frames   the second of these alone: the same on every machine, so it is also a test
   compare.py malloc   a malloc + free pair through torch's allocator interface: at most 1.0 times
 
 Prints a table and exits 1 if a target is missed. Times are wall-clock: use a quiet machine. --json FILE writes the figures.
@@ -54,22 +55,24 @@ def rows(kind: str, results: list) -> list:
                 for case in results[0][0] for key in ("median_ns", "p99_ns")]
     frames = [int(figures["peak_frames"]) for _, _, figures in results]
     asked = [int(figures["peak_requested"]) for _, _, figures in results]
-    return [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS["step"]),
+    steps = [] if kind == "frames" else [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS["step"])]
+    return [*steps,
             ("requested -> frames, MiB", asked[0] / 2**20, frames[0] / 2**20, max(f / a for f, a in zip(frames, asked)),
              TARGETS["frames"])]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("step", "malloc"))
+    parser.add_argument("kind", choices=("step", "frames", "malloc"))
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--weir", type=pathlib.Path, default=ROOT / "build" / "bin" / "weir")
     parser.add_argument("--python", default=str(ROOT / ".venv" / "bin" / "python"))
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    job = {"step": [options.python, str(ROOT / "tools" / "bench_host" / "gpt_step.py")],
+    step = [options.python, str(ROOT / "tools" / "bench_host" / "gpt_step.py")]
+    job = {"step": step, "frames": [*step, "6"],
            "malloc": [str(options.weir.parent / "bench_malloc")]}[options.kind]
-    table = rows(options.kind, list(pairs(options.weir, job, options.pairs)))
+    table = rows(options.kind, list(pairs(options.weir, job, 1 if options.kind == "frames" else options.pairs)))
     print(f"{'':<26}{'without':>11}{'with Weir':>11}{'ratio':>8}{'target':>8}")
     missed = 0
     for name, without, weir, ratio, target in table:
