@@ -17,7 +17,8 @@ OPTIMIZERS = {
 
 def main():
     torch.manual_seed(1)
-    model = GPT().to(device())
+    # Adafactor keeps next to no state: more layers make up for it, so that a third of the peak still holds any one op.
+    model = GPT(layers=4 if sys.argv[1] == "adafactor" else 2).to(device())
     optimizer = OPTIMIZERS[sys.argv[1]](model.parameters())
     record = Record()
     for step in range(4):
