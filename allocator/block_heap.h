@@ -66,7 +66,6 @@ class BlockHeap {
   // The live block that contains `addr`, or null. `base` is the extent's first address.
   Block* Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const;
   Bytes LargestHole(ExtentKind kind, Stream stream) const;
-  const Layout& layout() const { return layout_; }
 
  private:
   struct Bins {

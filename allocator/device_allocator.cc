@@ -20,23 +20,23 @@ absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(Driver&
 DeviceAllocator::DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space)
     : driver_(driver),
       config_(config),
+      layout_(Layout::For(config.cap)),
       frames_(driver, config.device, config.cap),
       events_(driver),
       space_(std::move(space)),
-      heap_(Layout::For(config.cap)),
+      heap_(layout_),
       pages_(space_->size()) {}
 
 DeviceAllocator::~DeviceAllocator() = default;
 
 absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream stream, OpPins& op) {
+  const ExtentKind kind = layout_.KindOf(requested);
   {
     LockHolder lock(&mutex_);
     MarkSteadyLocked();
-    ExtentKind kind = heap_.layout().KindOf(requested);
     Block* block = TryAllocateLocked(kind, requested, stream);
     if (block != nullptr) return FinishAllocationLocked(block, stream, op);
   }
-  ExtentKind kind = Layout::For(config_.cap).KindOf(requested);
   absl::StatusOr<DeviceAddr> addr = AllocateSlow(kind, requested, stream, op);
   if (!addr.ok() && kind == ExtentKind::kMedium) {
     // There may be no room for a whole shared extent, and yet for this block alone.
@@ -54,7 +54,7 @@ Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, Stre
     return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, stream);
   Block* block = TakeHoleLocked(kind, requested, stream);
   if (block != nullptr) return block;
-  return TakeCachedLocked(kind, heap_.layout().SharedPages(kind), requested, stream);
+  return TakeCachedLocked(kind, layout_.SharedPages(kind), requested, stream);
 }
 
 Block* DeviceAllocator::TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream) {
@@ -109,8 +109,7 @@ Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run
 absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Stream stream,
                                                          OpPins& op) {
   ScopedContext context(driver_, config_.device);
-  PageCount pages =
-      kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : Layout::For(config_.cap).SharedPages(kind);
+  PageCount pages = kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : layout_.SharedPages(kind);
   absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
   if (!fresh.ok()) return fresh.status();
   LockHolder lock(&mutex_);

@@ -176,6 +176,7 @@ class DeviceAllocator {
   // Constant after construction.
   Driver& driver_;
   const Config config_;
+  const Layout layout_;
   RoomMaker* room_maker_ = nullptr;
   void (*release_storage_)(void*) = nullptr;
 

@@ -33,7 +33,6 @@ struct StorageHooks {
 struct TouchRequest {
   DeviceAddr addr;
   void* storage = nullptr;  // see WeirTouch
-  bool written = false;
   bool evidence = false;
 };
 

@@ -1,6 +1,4 @@
 // Making room: the ladder of free frames, free pages, evictions, other threads' pins; and the eviction itself.
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
@@ -11,20 +9,6 @@
 #include "offload/waiting_pinner.h"
 
 namespace weir {
-namespace {
-
-// One past the last slot of the run from `first` on whose bytes lie side by side in RAM: one copy moves it.
-size_t EndOfRun(const std::vector<RamSlot>& slots, size_t first) {
-  size_t end = first + 1;
-  while (end < slots.size() && static_cast<char*>(slots[end].memory) ==
-                                   static_cast<char*>(slots[end - 1].memory) + kPageBytes.count()) {
-    ++end;
-  }
-  return end;
-}
-
-}  // namespace
-
 absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, Stream stream) {
   // Before the pins are declared waiting, and given up after: see waiting_pinner.h
   TurnQueue::Turn turn(turns_);
@@ -187,17 +171,12 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   }
   uint64_t copies = 0;
   for (const Victim& victim : victims) {
-    PageRun pages = victim.extent->pages;
+    if (!status.ok()) break;
     // Nobody else changes a draining extent's slots.
-    const std::vector<RamSlot>& slots = victim.extent->slots;
-    for (size_t first = 0; first < slots.size() && status.ok();) {
-      const size_t end = EndOfRun(slots, first);
-      PageRun part{pages.first + first, PageCount(end - first)};
-      status = driver_.CopyToHost(slots[first].memory, device_.space().AddressOf(part), part.count.bytes(),
-                                  stream);
+    status = CopyRuns(victim.extent->pages, victim.extent->slots, [&](PageRun part, void* memory) {
       ++copies;
-      first = end;
-    }
+      return driver_.CopyToHost(memory, device_.space().AddressOf(part), part.count.bytes(), stream);
+    });
   }
   absl::StatusOr<Event> done = status.ok() ? device_.events().Record(stream) : absl::StatusOr<Event>(status);
   status = done.status();

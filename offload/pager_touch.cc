@@ -116,19 +116,10 @@ absl::Status Pager::Fetch(Extent* extent, FrameReservation frames, Stream stream
   absl::Status status = device_.space().MapFrames(pages, frames);
   if (!status.ok()) return status;
   uint64_t copies = 0;
-  const std::vector<RamSlot>& slots = extent->slots;
-  for (size_t first = 0; first < slots.size() && status.ok();) {
-    size_t end = first + 1;
-    while (end < slots.size() && static_cast<char*>(slots[end].memory) ==
-                                     static_cast<char*>(slots[end - 1].memory) + kPageBytes.count()) {
-      ++end;
-    }
-    PageRun part{pages.first + first, PageCount(end - first)};
-    status = driver_.CopyToDevice(device_.space().AddressOf(part), slots[first].memory, part.count.bytes(),
-                                  stream);
+  status = CopyRuns(pages, extent->slots, [&](PageRun part, void* memory) {
     ++copies;
-    first = end;
-  }
+    return driver_.CopyToDevice(device_.space().AddressOf(part), memory, part.count.bytes(), stream);
+  });
   absl::StatusOr<Event> event = status.ok() ? device_.events().Record(stream) : absl::StatusOr<Event>(status);
   if (!event.ok()) {
     std::vector<FrameHandle> back;

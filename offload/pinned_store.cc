@@ -15,6 +15,22 @@ constexpr Bytes kSlab = MiB(64);
 
 }  // namespace
 
+absl::Status CopyRuns(PageRun pages, std::span<const RamSlot> slots,
+                      absl::FunctionRef<absl::Status(PageRun part, void* memory)> copy) {
+  WEIR_DCHECK(slots.size() == pages.count.count());
+  for (size_t first = 0; first < slots.size();) {
+    char* const memory = static_cast<char*>(slots[first].memory);
+    size_t count = 1;
+    while (first + count < slots.size() &&
+           slots[first + count].memory == memory + (kPageBytes * count).count())
+      ++count;
+    absl::Status status = copy(PageRun{pages.first + first, PageCount(count)}, memory);
+    if (!status.ok()) return status;
+    first += count;
+  }
+  return absl::OkStatus();
+}
+
 PinnedStore::PinnedStore(Driver& driver, Bytes budget)
     : driver_(driver), budget_(budget.RoundedDownTo(kPageBytes)) {}
 

@@ -8,8 +8,10 @@
 #define WEIR_OFFLOAD_PINNED_STORE_H_
 
 #include <map>
+#include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "allocator/base/lock_ranks.h"
 #include "allocator/base/units.h"
@@ -17,6 +19,11 @@
 #include "allocator/extent.h"
 
 namespace weir {
+
+// `copy` is called once for each part of `pages` whose slots lie side by side in RAM, in order, with the RAM address of
+// its first byte; the first error ends it. `slots` holds one slot per page.
+absl::Status CopyRuns(PageRun pages, std::span<const RamSlot> slots,
+                      absl::FunctionRef<absl::Status(PageRun part, void* memory)> copy);
 
 class PinnedStore {
  public:

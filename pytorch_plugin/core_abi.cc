@@ -49,7 +49,7 @@ int32_t FailOn(Device& device, Bytes requested, const absl::Status& status, Weir
 }
 
 TouchRequest Request(const WeirTouch& touch) {
-  return TouchRequest{DeviceAddr::Of(touch.address), touch.storage, touch.written != 0, touch.evidence != 0};
+  return TouchRequest{DeviceAddr::Of(touch.address), touch.storage, touch.evidence != 0};
 }
 
 // The touches of one device at a time; nearly always there is one device and no copy to make twice.

@@ -83,8 +83,7 @@ class PagerFixture : public DeviceFixture {
   static std::vector<TouchRequest> Requests(const std::vector<const Tensor*>& tensors) {
     std::vector<TouchRequest> requests;
     for (const Tensor* tensor : tensors) {
-      requests.push_back(
-          TouchRequest{tensor->at, tensor->storage.get(), /*written=*/false, /*evidence=*/true});
+      requests.push_back(TouchRequest{tensor->at, tensor->storage.get(), /*evidence=*/true});
     }
     return requests;
   }

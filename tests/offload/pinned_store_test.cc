@@ -13,6 +13,7 @@ namespace {
 using fakes::Call;
 using fakes::FakeDriver;
 using fakes::Fault;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr DeviceIndex kDevice{0};
@@ -113,6 +114,30 @@ TEST_F(PinnedStoreTest, Trim_UnpinFails_TheSlabStaysUsable) {
   store_.Trim();
   EXPECT_EQ(store_.pinned(), driver_.host_memory());
   EXPECT_TRUE(store_.Take(PageCount(100)).ok());
+}
+
+TEST(CopyRunsTest, SlotsSideBySide_AreOneCopy_AndAnErrorEndsIt) {
+  std::vector<char> ram(kPageBytes.count() * 8);
+  std::vector<RamSlot> slots;
+  for (uint64_t slot : {5, 6, 2, 3, 4, 0, 7}) slots.push_back(RamSlot{&ram[kPageBytes.count() * slot]});
+  const PageRun pages{100, PageCount(slots.size())};
+  std::vector<PageRun> parts;
+  std::vector<void*> memory;
+  auto note = [&](PageRun part, void* at) {
+    parts.push_back(part);
+    memory.push_back(at);
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(CopyRuns(pages, slots, note).ok());
+  EXPECT_THAT(parts, ElementsAre(PageRun{100, PageCount(2)}, PageRun{102, PageCount(3)},
+                                 PageRun{105, PageCount(1)}, PageRun{106, PageCount(1)}));
+  EXPECT_THAT(memory, ElementsAre(slots[0].memory, slots[2].memory, slots[5].memory, slots[6].memory));
+  int calls = 0;
+  auto fail_second = [&](PageRun, void*) {
+    return ++calls == 2 ? absl::InternalError("second") : absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsInternal(CopyRuns(pages, slots, fail_second)));
+  EXPECT_EQ(calls, 2);
 }
 
 }  // namespace
