@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
+#include "allocator/base/safeguards.h"
 
 namespace weir {
 
@@ -190,13 +191,14 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block,
     return ordered;
   }
   CountBlockLocked(block, true);
-  if (op.InOp()) PinLocked(extent, stream, op);
+  if (op.InOp() && !Without(Safeguard::kPinOfAllocated)) PinLocked(extent, stream, op);
   WEIR_DCHECK_SLOW(extent->IsValid());
   return block->addr;
 }
 
 absl::Status DeviceAllocator::JoinFillLocked(const Extent* extent, Stream stream) {
   if (extent->state != Residency::kFilling || extent->fill.stream == stream) return absl::OkStatus();
+  if (Without(Safeguard::kOtherStreamJoinsFill)) return absl::OkStatus();
   ScopedContext context(driver_, config_.device);
   return driver_.WaitEvent(stream, extent->fill.event);
 }
@@ -212,14 +214,14 @@ void DeviceAllocator::PinLocked(Extent* extent, Stream stream, OpPins& op) {
 void DeviceAllocator::UnpinLocked(Extent* extent, Stream stream) {
   WEIR_DCHECK(extent->pins > 0);
   --extent->pins;
-  extent->uses.Add(clock_.Mark(stream));
+  if (!Without(Safeguard::kUnpinIsAUse)) extent->uses.Add(clock_.Mark(stream));
   if (extent->state == Residency::kFree && extent->pins == 0) unused_objects_.push_back(extent);
 }
 
 void DeviceAllocator::EndUnpin(bool holds_more) {
   if (!holds_more) --pinning_threads_;
   ++pin_epoch_;
-  pins_changed_.SignalAll();
+  if (!Without(Safeguard::kUnpinWakes)) pins_changed_.SignalAll();
   mutex_.Unlock();
 }
 

@@ -3,6 +3,7 @@
 
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
+#include "allocator/base/safeguards.h"
 #include "allocator/device_allocator.h"
 #include "allocator/wait_scope.h"
 
@@ -21,7 +22,7 @@ bool DeviceAllocator::Free(DeviceAddr addr) {
     Block* block = FindBlockLocked(addr);
     if (block == nullptr || block->addr != addr) return false;
     bool deferred = false;
-    if (!block->other_streams.uses().empty()) {
+    if (!block->other_streams.uses().empty() && !Without(Safeguard::kRecordedStreamDefersFree)) {
       if (IsPendingLocked(block)) return false;
       deferred = DeferFreeLocked(block, &unrecordable);
     }
@@ -54,7 +55,7 @@ void DeviceAllocator::ExtentEmptiedLocked(Extent* extent) {
     case Residency::kFree:
       WEIR_CHECK(false) << "a block of a free extent was freed";
   }
-  extent->uses.Add(clock_.Mark(extent->stream));
+  if (!Without(Safeguard::kOwnStreamIsAUse)) extent->uses.Add(clock_.Mark(extent->stream));
   if (extent->state == Residency::kFilling || extent->pinned_for_good) {
     extent->pinned_for_good = false;
     GiveUpPagesLocked(extent);
@@ -92,8 +93,10 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
     CountExtentLocked(extent, false);
     // While a copy back is queued on another stream, the extent's own may not write here yet: nobody takes the pages
     // but a harvest, which waits for all uses.
-    bool filled_elsewhere = extent->state == Residency::kFilling && extent->fill.stream != extent->stream;
+    bool filled_elsewhere = extent->state == Residency::kFilling && extent->fill.stream != extent->stream &&
+                            !Without(Safeguard::kFilledElsewhereKeptApart);
     Stream owner = filled_elsewhere ? kNoStream : extent->stream;
+    if (Without(Safeguard::kLastUseOfFreedKept)) extent->uses.Clear();
     pages_.PutMapped(PageHeap::MappedRun{extent->pages, owner, std::move(extent->uses)});
   } else {
     pages_.PutUnmapped(extent->pages);

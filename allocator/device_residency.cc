@@ -4,6 +4,7 @@
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
+#include "allocator/base/safeguards.h"
 #include "allocator/device_allocator.h"
 #include "allocator/wait_scope.h"
 
@@ -23,7 +24,7 @@ std::optional<DeviceAllocator::BlockInfo> DeviceAllocator::FindBlock(DeviceAddr 
 
 void DeviceAllocator::BeginDrainLocked(Extent* extent) {
   WEIR_CHECK(extent->MayLeave());
-  heap_.RemoveHoles(extent);
+  if (!Without(Safeguard::kHolesOfDrainingHidden)) heap_.RemoveHoles(extent);
   extent->state = Residency::kDraining;
 }
 
@@ -47,7 +48,7 @@ void DeviceAllocator::BeginFillLocked(Extent* extent, Fill fill) {
   WEIR_CHECK(extent->state == Residency::kInRam);
   extent->state = Residency::kFilling;
   extent->fill = fill;
-  extent->uses.Add(clock_.Mark(fill.stream));
+  // No use is noted here: the op that fetches the extent pins it on the same stream.
   heap_.AddHoles(extent);
   CountExtentLocked(extent, true);
   WEIR_DCHECK_SLOW(extent->IsValid());
@@ -115,7 +116,7 @@ absl::StatusOr<PageCount> DeviceAllocator::Harvest(PageCount pages) {
   absl::Status result;
   StreamUses uses;
   for (const PageHeap::MappedRun& run : runs) uses.Add(run.uses);
-  if (!runs.empty()) result = WaitUntilPassed(uses);
+  if (!runs.empty() && !Without(Safeguard::kLastUseBeforeHarvest)) result = WaitUntilPassed(uses);
   for (PageHeap::MappedRun& run : runs) {
     std::vector<FrameHandle> frames;
     if (result.ok()) result = space_->UnmapFrames(run.run, &frames);

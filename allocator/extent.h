@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "allocator/base/safeguards.h"
 #include "allocator/base/units.h"
 #include "allocator/cuda/driver.h"
 #include "allocator/page_heap.h"
@@ -91,7 +92,8 @@ struct Extent {
   // May leave now: resident or filled, nobody's pin, every block proven to be a storage.
   bool MayLeave() const {
     return (state == Residency::kResident || state == Residency::kFilling) && kind != ExtentKind::kSlab &&
-           pins == 0 && !pinned_for_good && live_blocks > 0 && without_evidence == 0;
+           pins == 0 && !pinned_for_good && live_blocks > 0 &&
+           (without_evidence == 0 || Without(Safeguard::kEvidence));
   }
   // Slots only in the states that have them, blocks tile the range, counters match the blocks.
   bool IsValid() const;

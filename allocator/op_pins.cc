@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "allocator/base/check.h"
+#include "allocator/base/safeguards.h"
 #include "allocator/device_allocator.h"
 #include "allocator/extent.h"
 
@@ -20,7 +21,7 @@ void OpPins::Leave() {
   WEIR_DCHECK(!names_.empty());
   if (names_.empty()) return;
   names_.pop_back();
-  if (!names_.empty()) return;
+  if (!names_.empty() && !Without(Safeguard::kPinsUntilOutermost)) return;
   chunks_.clear();  // of a list op that threw
   ReleaseFrom(0);
 }

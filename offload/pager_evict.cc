@@ -3,6 +3,7 @@
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
+#include "allocator/base/safeguards.h"
 #include "allocator/base/size_text.h"
 #include "allocator/wait_scope.h"
 #include "offload/pager.h"
@@ -41,12 +42,12 @@ absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Str
       WaitScope waiting;
       LockHolder lock(&device_.mutex());
       if (device_.PinEpochLocked() != pin_epoch) continue;
-      if (device_.ActivePinnersLocked() > 0) {
+      if (device_.ActivePinnersLocked() > 0 && !Without(Safeguard::kWaitForPins)) {
         device_.WaitForPinsLocked(pin_epoch);
         continue;
       }
     }
-    if (turn.StepAside()) continue;
+    if (!Without(Safeguard::kStepAside) && turn.StepAside()) continue;
     NvtxRange range(RangeKind::kOutOfMemory, pages.bytes());
     return absl::ResourceExhaustedError(Explain(pages, op, refusal));
   }
@@ -167,7 +168,8 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
     return driver_.WaitEvent(stream, *event);
   };
   for (const StreamUse& use : covered) {
-    if (status.ok() && use.stream != stream) status = wait_for(use.stream);
+    if (status.ok() && use.stream != stream && !Without(Safeguard::kProducerBeforeCopyOut))
+      status = wait_for(use.stream);
   }
   uint64_t copies = 0;
   for (const Victim& victim : victims) {
@@ -182,7 +184,7 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   status = done.status();
   if (done.ok()) {
     WaitScope waiting;
-    status = driver_.SynchronizeEvent(*done);
+    if (!Without(Safeguard::kCopyOutBeforeUnmap)) status = driver_.SynchronizeEvent(*done);
     events.push_back(*done);
   }
   if (!status.ok()) {
@@ -244,8 +246,9 @@ bool Pager::SettleFills(bool wait) {
     {
       LockHolder lock(&device_.mutex());
       auto passed = [&](Event event) {
-        absl::StatusOr<bool> done =
-            event == waited_for ? absl::StatusOr<bool>(true) : driver_.QueryEvent(event);
+        absl::StatusOr<bool> done = event == waited_for || Without(Safeguard::kSlotsUntilCopiedIn)
+                                        ? absl::StatusOr<bool>(true)
+                                        : driver_.QueryEvent(event);
         // An error is no proof, unless CUDA is gone.
         if (done.ok() ? !*done : !absl::IsUnavailable(done.status())) {
           if (oldest.handle == nullptr) oldest = event;

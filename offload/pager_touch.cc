@@ -3,6 +3,7 @@
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
+#include "allocator/base/safeguards.h"
 #include "allocator/base/size_text.h"
 #include "allocator/wait_scope.h"
 #include "offload/pager.h"
@@ -56,7 +57,7 @@ void Pager::NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& o
     block->evidence = true;
     --extent->without_evidence;
   }
-  device_.PinLocked(extent, stream, op);
+  if (!Without(Safeguard::kPinOfTouched)) device_.PinLocked(extent, stream, op);
 }
 
 absl::Status Pager::TouchSlow(std::span<const TouchRequest> requests, OpPins& op, Stream stream) {
@@ -68,7 +69,7 @@ absl::Status Pager::TouchSlow(std::span<const TouchRequest> requests, OpPins& op
   for (const TouchRequest& request : requests) {
     absl::StatusOr<bool> pinned = false;
     while (pinned.ok() && !*pinned) pinned = FetchAndPin(request, op, stream, turn);
-    if (!pinned.ok()) op.ReleaseFrom(pins_before);
+    if (!pinned.ok() && !Without(Safeguard::kAllPinsOrNone)) op.ReleaseFrom(pins_before);
     LockHolder lock(&device_.mutex());
     waiting.RefreshLocked();
     if (!pinned.ok()) return pinned.status();

@@ -4,6 +4,7 @@
 #ifndef WEIR_OFFLOAD_WAITING_PINNER_H_
 #define WEIR_OFFLOAD_WAITING_PINNER_H_
 
+#include "allocator/base/safeguards.h"
 #include "allocator/device_allocator.h"
 #include "offload/pager.h"
 
@@ -26,7 +27,7 @@ class Pager::WaitingPinner {
   void RefreshLocked() {
     device_.mutex().AssertHeld();
     bool holds = op_.Holds(&device_);
-    if (holds == counted_) return;
+    if (holds == counted_ || Without(Safeguard::kWaitingPinnersCounted)) return;
     device_.AddWaitingPinnerLocked(holds ? 1 : -1);
     counted_ = holds;
   }
