@@ -30,9 +30,10 @@ LAYERS = {
 # Headers of others, and the only places that may include them.
 BANNED_INCLUDES = [
     (r"(cuda|cublas\w*|cudaTypedefs)\.h",
-     ["allocator/cuda/", "tools/emulated_gpu/", "tests/fakes/", "tests/allocator/cuda/", "tests/emulated_gpu/"]),
+     ["allocator/cuda/", "tools/emulated_gpu/", "tests/fakes/", "tests/allocator/cuda/", "tests/emulated_gpu/",
+      "tests/conformance/"]),
     (r"(cuda_runtime|cuda_runtime_api|driver_types|library_types)\.h",
-     ["pytorch_plugin/", "tools/emulated_gpu/", "tests/emulated_gpu/"]),
+     ["pytorch_plugin/", "tools/emulated_gpu/", "tests/emulated_gpu/", "tests/conformance/"]),
     (r"(torch|ATen|c10|caffe2)/.*",
      ["pytorch_plugin/", "tools/emulated_gpu/torch_kernels/", "tools/bench_host/", "tests/pytorch_plugin/",
       "tests/programs/libtorch/"]),

@@ -31,8 +31,8 @@ bool DirectionFits(Direction direction, bool to_device, bool from_device) {
   }
 }
 
-Status CheckEnd(const void* address, size_t bytes, const char* what) {
-  const Status status = CheckTouch(reinterpret_cast<uintptr_t>(address), bytes, what);
+Status CheckEnd(const void* address, size_t bytes, const char* what, Touch touch) {
+  const Status status = CheckTouch(reinterpret_cast<uintptr_t>(address), bytes, what, touch);
   if (status != CUDA_SUCCESS) SetSticky(status);
   return status;
 }
@@ -86,8 +86,8 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   if (to == nullptr || from == nullptr || !DirectionFits(direction, to_device, from_device)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Status status = CheckEnd(to, to_span, "a copy's destination");
-  if (status == CUDA_SUCCESS) status = CheckEnd(from, from_span, "a copy's source");
+  Status status = CheckEnd(to, to_span, "a copy's destination", Touch::kWrite);
+  if (status == CUDA_SUCCESS) status = CheckEnd(from, from_span, "a copy's source", Touch::kRead);
   if (status != CUDA_SUCCESS) return status;
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
@@ -104,7 +104,7 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream
   const size_t span = Span(rows.to_pitch, rows);
   if (span == 0) return CUDA_SUCCESS;
   if (to == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Status status = CheckEnd(to, span, "a memset");
+  const Status status = CheckEnd(to, span, "a memset", Touch::kWrite);
   if (status != CUDA_SUCCESS) return status;
   const size_t bytes = rows.width * rows.height;
   Count(bytes);

@@ -192,7 +192,7 @@ uintptr_t VariableAddress(const void* host, size_t* size) {
   return known->second.first;
 }
 
-Status CheckTouch(uintptr_t address, size_t size, const char* what) {
+Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch) {
   if (size == 0 || !InDeviceWindow(address)) return CUDA_SUCCESS;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -200,7 +200,8 @@ Status CheckTouch(uintptr_t address, size_t size, const char* what) {
     if (range != allocations.end() && address + size <= range->first + range->second) return CUDA_SUCCESS;
   }
   uintptr_t hole = 0;
-  if (IsAccessible(address, size, &hole)) return CUDA_SUCCESS;
+  const Access least = touch == Touch::kRead ? Access::kRead : Access::kReadWrite;
+  if (IsAccessible(address, size, least, &hole)) return CUDA_SUCCESS;
   Report("%s touches device memory that is not mapped: 0x%lx + %zu, first hole at 0x%lx", what, address, size,
          hole);
   return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -40,9 +40,10 @@ Placement Locate(uintptr_t address);
 // context).
 uintptr_t VariableAddress(const void* host, size_t* size);
 
-// CUDA_SUCCESS when [address, address + size) is device memory that kernels may touch; otherwise a report
-// that names `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
-Status CheckTouch(uintptr_t address, size_t size, const char* what);
+// CUDA_SUCCESS when [address, address + size) is device memory that may be touched so; otherwise a report that
+// names `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
+enum class Touch { kRead, kWrite };
+Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch = Touch::kWrite);
 
 }  // namespace weir::emulated
 

@@ -228,6 +228,17 @@ Status GetAccess(uintptr_t address, Access* access) {
   return CUDA_SUCCESS;
 }
 
+bool LocateReservation(uintptr_t address, uintptr_t* begin, size_t* size) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto reservation = reservations.upper_bound(address);
+  if (reservation == reservations.begin()) return false;
+  --reservation;
+  if (address >= reservation->first + reservation->second) return false;
+  *begin = reservation->first;
+  *size = reservation->second;
+  return true;
+}
+
 bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size) {
   std::lock_guard<std::mutex> lock(mutex);
   auto mapping = mappings.upper_bound(address);
@@ -239,13 +250,13 @@ bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size) {
   return true;
 }
 
-bool IsAccessible(uintptr_t address, size_t size, uintptr_t* hole) {
+bool IsAccessible(uintptr_t address, size_t size, Access least, uintptr_t* hole) {
   std::lock_guard<std::mutex> lock(mutex);
   *hole = address;
   auto mapping = mappings.upper_bound(address);
   if (mapping == mappings.begin()) return false;
   for (--mapping; *hole < address + size; ++mapping) {
-    if (mapping == mappings.end() || mapping->first > *hole || mapping->second.access != Access::kReadWrite) {
+    if (mapping == mappings.end() || mapping->first > *hole || mapping->second.access < least) {
       return false;
     }
     if (mapping->first + mapping->second.size <= *hole) return false;

@@ -116,51 +116,6 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t,
   return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-namespace {
-struct ErrorText {
-  CUresult error;
-  const char *name, *text;
-};
-constexpr ErrorText kErrors[] = {
-    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
-    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
-    {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-    {CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
-     "part or all of the requested memory range is already mapped"},
-    {CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
-     "pointer does not correspond to a registered memory region"},
-    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-};
-}  // namespace
-
-CUresult cuGetErrorName(CUresult error, const char** name) {
-  for (const ErrorText& known : kErrors) {
-    if (known.error != error) continue;
-    *name = known.name;
-    return CUDA_SUCCESS;
-  }
-  *name = nullptr;
-  return CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuGetErrorString(CUresult error, const char** text) {
-  for (const ErrorText& known : kErrors) {
-    if (known.error != error) continue;
-    *text = known.text;
-    return CUDA_SUCCESS;
-  }
-  *text = nullptr;
-  return CUDA_ERROR_INVALID_VALUE;
-}
-
 // The driver's log: nothing is ever written to it, so a callback is kept by number only.
 CUresult cuLogsRegisterCallback(CUlogsCallback callback, void*, CUlogsCallbackHandle* handle) {
   if (callback == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;

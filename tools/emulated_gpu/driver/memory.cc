@@ -3,6 +3,7 @@
 
 #include "tools/emulated_gpu/device/copies.h"
 #include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/vmm.h"
 #include "tools/emulated_gpu/driver/driver.h"
 
 using namespace weir::emulated;
@@ -92,6 +93,8 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
   const Placement placement = Locate(address);
   if (placement.where == Where::kPageable) return CUDA_ERROR_INVALID_VALUE;
   const bool device = placement.where == Where::kDevice;
+  Placement range = placement;  // what was reserved, where a mapping lies in a reservation
+  LocateReservation(address, &range.begin, &range.size);
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       *static_cast<CUcontext*>(value) = PrimaryContext();
@@ -113,9 +116,15 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
       *static_cast<int*>(value) = 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      *static_cast<CUdeviceptr*>(value) = placement.begin;
+      *static_cast<CUdeviceptr*>(value) = range.begin;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<size_t*>(value) = range.size;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      *static_cast<CUdeviceptr*>(value) = placement.begin;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       *static_cast<size_t*>(value) = placement.size;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPED:
