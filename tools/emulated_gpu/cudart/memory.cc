@@ -112,37 +112,37 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), nullptr));
+  return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), Call::kBlocking, nullptr));
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), stream));
+  return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), Call::kAsync, stream));
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                 cudaStream_t stream) {
   WEIR_CUDART_NEEDS_CONTEXT();
   if (to_device != 0 || from_device != 0) return Last(cudaErrorInvalidDevice);
-  return Last(Copy(to, from, OneRow(bytes), Direction::kDeviceToDevice, stream));
+  return Last(Copy(to, from, OneRow(bytes), Direction::kDeviceToDevice, Call::kAsync, stream));
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   WEIR_CUDART_NEEDS_CONTEXT();
   if (width > to_pitch || width > from_pitch) return Last(cudaErrorInvalidValue);
-  return Last(Copy(to, from, {to_pitch, from_pitch, width, height}, DirectionOf(kind), stream));
+  return Last(Copy(to, from, {to_pitch, from_pitch, width, height}, DirectionOf(kind), Call::kAsync, stream));
 }
 
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  return Last(Fill(to, static_cast<unsigned>(value), 1, OneRow(bytes), nullptr));
+  return Last(Fill(to, static_cast<unsigned>(value), 1, OneRow(bytes), Call::kBlocking, nullptr));
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  return Last(Fill(to, static_cast<unsigned>(value), 1, OneRow(bytes), stream));
+  return Last(Fill(to, static_cast<unsigned>(value), 1, OneRow(bytes), Call::kAsync, stream));
 }
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
@@ -161,5 +161,6 @@ cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t byte
   const uintptr_t found = VariableAddress(symbol, &size);
   if (found == 0) return Last(cudaErrorInvalidSymbol);
   if (offset > size || bytes > size - offset) return Last(cudaErrorInvalidValue);
-  return Last(Copy(reinterpret_cast<void*>(found + offset), from, OneRow(bytes), Direction::kAny, nullptr));
+  return Last(Copy(reinterpret_cast<void*>(found + offset), from, OneRow(bytes), Direction::kAny,
+                   Call::kBlocking, nullptr));
 }

@@ -7,6 +7,7 @@
 #include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -35,6 +36,18 @@ Status CheckEnd(const void* address, size_t bytes, const char* what, Touch touch
   const Status status = CheckTouch(reinterpret_cast<uintptr_t>(address), bytes, what, touch);
   if (status != CUDA_SUCCESS) SetSticky(status);
   return status;
+}
+
+Access Rectangle(const void* begin, size_t pitch, const Rows& rows, Use use) {
+  return {reinterpret_cast<uintptr_t>(begin), rows.width, use, pitch, rows.height};
+}
+
+// The call returns only when the copy is complete.
+bool Waits(const void* to, bool to_device, bool from_device, Call call) {
+  if (to_device && from_device) return false;
+  if (!to_device && !from_device) return true;
+  return call == Call::kBlocking ||
+         (!to_device && Locate(reinterpret_cast<uintptr_t>(to)).where == Where::kPageable);
 }
 
 void Count(size_t bytes) {
@@ -76,8 +89,8 @@ void FillRow(char* to, unsigned value, size_t element, size_t width) {
 
 }  // namespace
 
-Status Copy(void* to, const void* from, const Rows& rows, Direction direction, CUstream handle) {
-  const Stream* stream = FindStream(handle, "copy");
+Status Copy(void* to, const void* from, const Rows& rows, Direction direction, Call call, CUstream handle) {
+  Stream* stream = FindStream(handle, "copy");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const size_t to_span = Span(rows.to_pitch, rows), from_span = Span(rows.from_pitch, rows);
   if (to_span == 0) return CUDA_SUCCESS;
@@ -92,14 +105,18 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
   WaitForHostWork(*stream);
+  const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
+                             Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
+  NoteWork(*stream, "copy", accesses, 2);
   MoveRows(to, from, rows,
            HowToCopy(reinterpret_cast<uintptr_t>(to), to_device, reinterpret_cast<uintptr_t>(from),
                      from_device, from_span));
+  if (Waits(to, to_device, from_device, call)) return SynchronizeStream(handle);
   return CUDA_SUCCESS;
 }
 
-Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream handle) {
-  const Stream* stream = FindStream(handle, "memset");
+Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call call, CUstream handle) {
+  Stream* stream = FindStream(handle, "memset");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const size_t span = Span(rows.to_pitch, rows);
   if (span == 0) return CUDA_SUCCESS;
@@ -109,6 +126,9 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
   WaitForHostWork(*stream);
+  const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
+  NoteWork(*stream, "memset", &access, 1);
+  if (call == Call::kBlocking && !InDeviceWindow(reinterpret_cast<uintptr_t>(to))) SynchronizeStream(handle);
   const bool moves = Settings().kernels == Kernels::kCpu || span <= kMovedBytes;
   moves ? RememberWritten(reinterpret_cast<uintptr_t>(to), span)
         : ForgetWritten(reinterpret_cast<uintptr_t>(to), span);

@@ -18,11 +18,16 @@ struct Rows {  // a plain copy is one row
   size_t to_pitch = 0, from_pitch = 0, width = 0, height = 1;
 };
 
+// kBlocking: the call without Async in its name. What either waits for is CUDA's "API synchronization behavior": a
+// copy to the host, or from pinned memory, returns when it is complete; one from pageable memory when its bytes were
+// taken, after waiting for the work before it; one inside the device does not wait. Async copies to pageable memory wait.
+enum class Call { kBlocking, kAsync };
+
 // INVALID_VALUE when an end lies on the wrong side of `direction`; ILLEGAL_ADDRESS (and a report) when a
 // device range is not mapped.
-Status Copy(void* to, const void* from, const Rows& rows, Direction direction, CUstream stream);
+Status Copy(void* to, const void* from, const Rows& rows, Direction direction, Call call, CUstream stream);
 // `value` is repeated every `element` (1, 2 or 4) bytes.
-Status Fill(void* to, unsigned value, size_t element, const Rows& rows, CUstream stream);
+Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call call, CUstream stream);
 
 }  // namespace weir::emulated
 

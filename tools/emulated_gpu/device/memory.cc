@@ -9,8 +9,10 @@
 #include <mutex>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
 #include "tools/emulated_gpu/device/vmm.h"
 
 namespace weir::emulated {
@@ -80,12 +82,14 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
   if (Settings().poison) std::memset(reinterpret_cast<void*>(found), 0xCB, size);
   std::lock_guard<std::mutex> lock(mutex);
   allocations[found] = size;
+  RegionAdded(found, size, found, /*host=*/false);
   *address = found;
   return CUDA_SUCCESS;
 }
 
 Status FreeDevice(uintptr_t address) {
   if (address == 0) return CUDA_SUCCESS;
+  SynchronizeDevice();  // implicit, as documented for memory that is not stream-ordered
   size_t size = 0;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -99,6 +103,7 @@ Status FreeDevice(uintptr_t address) {
     Report("free of device pointer 0x%lx, which is not allocated (freed twice, or never made)", address);
     return CUDA_ERROR_INVALID_VALUE;
   }
+  RegionsRemoved(address, size, "cuMemFree");
   ReturnAddresses(address, AlignUp(size, kGranularity));
   ReturnDeviceBytes(AlignUp(size, 512));
   return CUDA_SUCCESS;
@@ -111,7 +116,9 @@ Status AllocatePinned(void** address, size_t size) {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (found == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard<std::mutex> lock(mutex);
-  host_ranges[reinterpret_cast<uintptr_t>(found)] = {size, false};
+  const auto begin = reinterpret_cast<uintptr_t>(found);
+  host_ranges[begin] = {size, false};
+  RegionAdded(begin, size, begin, /*host=*/true);
   *address = found;
   return CUDA_SUCCESS;
 }
@@ -131,6 +138,7 @@ Status FreePinned(void* address) {
     Report("free of pinned host pointer %p, which is not allocated (freed twice, or never made)", address);
     return CUDA_ERROR_INVALID_VALUE;
   }
+  RegionsRemoved(reinterpret_cast<uintptr_t>(address), size, "cuMemFreeHost");
   munmap(address, AlignUp(size, kPage));
   return CUDA_SUCCESS;
 }
@@ -144,6 +152,7 @@ Status RegisterHost(void* address, size_t size) {
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   }
   host_ranges[begin] = {size, true};
+  RegionAdded(begin, size, begin, /*host=*/true);
   return CUDA_SUCCESS;
 }
 
@@ -151,6 +160,7 @@ Status UnregisterHost(void* address) {
   std::lock_guard<std::mutex> lock(mutex);
   auto range = host_ranges.find(reinterpret_cast<uintptr_t>(address));
   if (range == host_ranges.end() || !range->second.registered) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  RegionsRemoved(range->first, range->second.size, "cuMemHostUnregister");
   host_ranges.erase(range);
   return CUDA_SUCCESS;
 }
@@ -186,6 +196,7 @@ uintptr_t VariableAddress(const void* host, size_t* size) {
     const uintptr_t address = NewUsableRange(bytes);
     if (address == 0) return 0;
     allocations[address] = bytes;
+    RegionAdded(address, bytes, address, /*host=*/false);
     known = variables.emplace(host, std::make_pair(address, bytes)).first;
   }
   *size = known->second.second;
@@ -200,7 +211,7 @@ Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch)
     if (range != allocations.end() && address + size <= range->first + range->second) return CUDA_SUCCESS;
   }
   uintptr_t hole = 0;
-  const Access least = touch == Touch::kRead ? Access::kRead : Access::kReadWrite;
+  const Permission least = touch == Touch::kRead ? Permission::kRead : Permission::kReadWrite;
   if (IsAccessible(address, size, least, &hole)) return CUDA_SUCCESS;
   Report("%s touches device memory that is not mapped: 0x%lx + %zu, first hole at 0x%lx", what, address, size,
          hole);

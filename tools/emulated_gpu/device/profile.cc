@@ -72,6 +72,11 @@ void ReadRest(Options& options) {
       options.mistake = "WEIR_EMULATED_VRAM=" + vram + ": not a size such as 24GiB";
   }
   options.poison = FromEnvironment("WEIR_EMULATED_POISON") == "1";
+  const std::string order = FromEnvironment("WEIR_EMULATED_ORDER");
+  options.order_checks = order != "off";
+  if (!order.empty() && order != "on" && order != "off") {
+    options.mistake = "WEIR_EMULATED_ORDER=" + order + ": must be on or off";
+  }
   options.visible = FirstDeviceVisible();
 }
 

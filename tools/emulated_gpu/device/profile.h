@@ -26,9 +26,10 @@ struct Options {
   const Profile* profile = nullptr;  // null: the name in WEIR_GPU is unknown, there is no device
   Kernels kernels = Kernels::kCpu;
   size_t vram_bytes = 0;
-  bool visible = true;  // false when CUDA_VISIBLE_DEVICES hides device 0
-  bool poison = false;  // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
-  std::string mistake;  // why the options are unusable; empty when they are fine
+  bool visible = true;       // false when CUDA_VISIBLE_DEVICES hides device 0
+  bool poison = false;       // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
+  bool order_checks = true;  // WEIR_EMULATED_ORDER=off: no happens-before checks, to measure what they cost
+  std::string mistake;       // why the options are unusable; empty when they are fine
 };
 
 const Options& Settings();

@@ -14,7 +14,7 @@ namespace {
 thread_local const char* current_op = "";
 
 void Line(const char* head, const char* format, va_list arguments) {
-  char text[1024];
+  char text[4096];
   int length = std::snprintf(text, sizeof text, "%s", head);
   length += std::vsnprintf(text + length, sizeof text - length - 2, format, arguments);
   if (length > static_cast<int>(sizeof text) - 2) length = sizeof text - 2;

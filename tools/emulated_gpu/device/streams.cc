@@ -6,6 +6,7 @@
 
 #include "tools/emulated_gpu/device/handles.h"
 #include "tools/emulated_gpu/device/host_functions.h"
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/reports.h"
 
 namespace weir::emulated {
@@ -13,12 +14,21 @@ namespace {
 
 auto& streams = *new HandleTable<Stream, 1 << 16>;
 auto& events = *new HandleTable<Event, 1 << 22>;
-Stream legacy_stream;  // the legacy default stream
 std::atomic<uint64_t> last_stream_id{0};
 
+// Lives as long as its thread; what it enqueued goes on.
+struct PerThread {
+  Stream stream;
+  PerThread() { stream.id = ++last_stream_id; }
+  ~PerThread() {
+    std::lock_guard<std::mutex> lock(Order().mutex);
+    RetireLocked(stream);
+  }
+};
+
 Stream& PerThreadStream() {
-  thread_local Stream stream;
-  return stream;
+  thread_local PerThread mine;
+  return mine.stream;
 }
 
 int64_t Now() {
@@ -27,7 +37,7 @@ int64_t Now() {
   return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-void Raise(std::atomic<uint64_t>& value, uint64_t at_least) {
+void RaiseTo(std::atomic<uint64_t>& value, uint64_t at_least) {
   uint64_t seen = value.load();
   while (seen < at_least && !value.compare_exchange_weak(seen, at_least)) {
   }
@@ -36,15 +46,32 @@ void Raise(std::atomic<uint64_t>& value, uint64_t at_least) {
 // Blocking streams and the legacy stream order each other; with work running at once only host functions show
 // it.
 uint64_t WorkBefore(const Stream& stream) {
-  if (&stream == &legacy_stream) return LastHostFunction();
+  if (IsLegacy(stream)) return LastHostFunction();
   const bool blocking = (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
-  return std::max(stream.host_work.load(), blocking ? legacy_stream.host_work.load() : 0);
+  return std::max(stream.host_work.load(), blocking ? LegacyStream().host_work.load() : 0);
+}
+
+// The host learned that the work of `stream` until now is complete.
+void CompleteStream(Stream& stream) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  if (IsLegacy(stream)) StepLocked(stream);  // it comes after the work of all blocking streams
+  CompleteLocked(stream.past);
+}
+
+void CompleteRecord(const Event& event) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  CompleteLocked(event.past);
 }
 
 }  // namespace
 
+Stream& LegacyStream() {
+  static auto* stream = new Stream;
+  return *stream;
+}
+
 Stream* FindStream(CUstream handle, const char* call) {
-  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &legacy_stream;
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &LegacyStream();
   if (handle == CU_STREAM_PER_THREAD) return &PerThreadStream();
   Stream* stream = streams.Find(handle);
   if (stream == nullptr) Report("%s: stream %p is not alive", call, static_cast<void*>(handle));
@@ -73,25 +100,34 @@ Status DestroyStream(CUstream handle) {
   if (stream == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
+  {
+    std::lock_guard<std::mutex> lock(Order().mutex);
+    RetireLocked(*stream);
+  }
   streams.Kill(stream);
   return CUDA_SUCCESS;
 }
 
 Status QueryStream(CUstream handle) {
-  const Stream* stream = FindStream(handle, "stream query");
+  Stream* stream = FindStream(handle, "stream query");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return HostFunctionDone(WorkBefore(*stream)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  if (!HostFunctionDone(WorkBefore(*stream))) return CUDA_ERROR_NOT_READY;
+  CompleteStream(*stream);
+  return CUDA_SUCCESS;
 }
 
 Status SynchronizeStream(CUstream handle) {
-  const Stream* stream = FindStream(handle, "stream synchronize");
+  Stream* stream = FindStream(handle, "stream synchronize");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   WaitForHostWork(*stream);
+  CompleteStream(*stream);
   return CUDA_SUCCESS;
 }
 
 Status SynchronizeDevice() {
   WaitForHostFunction(LastHostFunction());
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  CompleteAllLocked();
   return CUDA_SUCCESS;
 }
 
@@ -99,7 +135,9 @@ Status WaitForEvent(CUstream stream_handle, CUevent event_handle) {
   Stream* stream = FindStream(stream_handle, "stream wait");
   const Event* event = FindEvent(event_handle, "stream wait");
   if (stream == nullptr || event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  Raise(stream->host_work, event->host_work.load());
+  RaiseTo(stream->host_work, event->host_work.load());
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  StepLocked(*stream, &event->past);
   return CUDA_SUCCESS;
 }
 
@@ -107,7 +145,8 @@ Status LaunchHostFunction(CUstream handle, void (*function)(void*), void* argume
   Stream* stream = FindStream(handle, "host function");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Raise(stream->host_work, EnqueueHostFunction(function, argument));
+  RaiseTo(stream->host_work, EnqueueHostFunction(function, argument));
+  NoteWork(*stream, "host function", nullptr, 0);
   return CUDA_SUCCESS;
 }
 
@@ -130,24 +169,29 @@ Status DestroyEvent(CUevent handle) {
 
 Status RecordEvent(CUevent event_handle, CUstream stream_handle) {
   Event* event = FindEvent(event_handle, "event record");
-  const Stream* stream = FindStream(stream_handle, "event record");
+  Stream* stream = FindStream(stream_handle, "event record");
   if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   event->host_work = WorkBefore(*stream);
   event->time_ns = Now();
   event->recorded = true;
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  event->past = StepLocked(*stream);
   return CUDA_SUCCESS;
 }
 
 Status QueryEvent(CUevent handle) {
   const Event* event = FindEvent(handle, "event query");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return HostFunctionDone(event->host_work) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  if (!HostFunctionDone(event->host_work)) return CUDA_ERROR_NOT_READY;
+  CompleteRecord(*event);
+  return CUDA_SUCCESS;
 }
 
 Status SynchronizeEvent(CUevent handle) {
   const Event* event = FindEvent(handle, "event synchronize");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   WaitForHostFunction(event->host_work);
+  CompleteRecord(*event);
   return CUDA_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "tools/emulated_gpu/device/clocks.h"
 #include "tools/emulated_gpu/device/status.h"
 
 namespace weir::emulated {
@@ -19,7 +20,8 @@ struct Stream {
   std::atomic<bool> alive{false};
   unsigned flags = 0;
   int priority = 0;
-  uint64_t id = 0;
+  uint64_t id = 0;                     // 0: the legacy stream
+  Past past;                           // of its newest work; guarded by the lock of order.h
   std::atomic<uint64_t> host_work{0};  // number of the last host function that work enqueued now comes after
 };
 
@@ -29,7 +31,11 @@ struct Event {
   std::atomic<bool> recorded{false};
   std::atomic<int64_t> time_ns{0};     // CLOCK_MONOTONIC of the last record
   std::atomic<uint64_t> host_work{0};  // the record is complete when this host function has run
+  Past past;                           // of the last record; guarded by the lock of order.h
 };
+
+Stream& LegacyStream();
+inline bool IsLegacy(const Stream& stream) { return &stream == &LegacyStream(); }
 
 // Null (legacy default), CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are always alive. Null result: reported,
 // dead.

@@ -9,6 +9,7 @@
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/frames.h"
 #include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 
@@ -24,7 +25,7 @@ struct Frame {
 struct Mapping {
   size_t size;
   FrameHandle handle;
-  Access access;
+  Permission access;
 };
 
 std::mutex mutex;  // guards everything below
@@ -69,6 +70,7 @@ bool Tiles(uintptr_t address, size_t size, MappingPosition* first, MappingPositi
 
 void DropIfUnused(std::unordered_map<FrameHandle, Frame>::iterator frame) {
   if (frame->second.handles > 0 || frame->second.mappings > 0) return;
+  PlaceRemoved(kFramePlaces + static_cast<Place>(frame->second.offset), frame->second.size);
   physical.Return(frame->second.offset, frame->second.size);
   ReturnDeviceBytes(frame->second.size);
   frames.erase(frame);
@@ -179,7 +181,8 @@ Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   ++frame->second.mappings;
-  mappings[address] = {size, handle, Access::kNone};
+  mappings[address] = {size, handle, Permission::kNone};
+  RegionAdded(address, size, kFramePlaces + static_cast<Place>(frame->second.offset), /*host=*/false);
   return CUDA_SUCCESS;
 }
 
@@ -191,6 +194,7 @@ Status Unmap(uintptr_t address, size_t size) {
                   "not exactly a range of whole mappings");
   }
   if (!MakeInaccessible(address, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  RegionsRemoved(address, size, "cuMemUnmap");
   for (auto mapping = first; mapping != last; ++mapping) {
     auto frame = frames.find(mapping->second.handle);
     --frame->second.mappings;
@@ -200,16 +204,17 @@ Status Unmap(uintptr_t address, size_t size) {
   return CUDA_SUCCESS;
 }
 
-Status SetAccess(uintptr_t address, size_t size, Access access) {
+Status SetAccess(uintptr_t address, size_t size, Permission access) {
   std::lock_guard<std::mutex> lock(mutex);
   MappingPosition first, last;
   if (!Tiles(address, size, &first, &last)) {
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemSetAccess", address, size,
                   "not exactly a range of whole mappings");
   }
-  const int protection = access == Access::kNone   ? PROT_NONE
-                         : access == Access::kRead ? PROT_READ
-                                                   : PROT_READ | PROT_WRITE;
+  RegionsChange(address, size, "cuMemSetAccess");
+  const int protection = access == Permission::kNone   ? PROT_NONE
+                         : access == Permission::kRead ? PROT_READ
+                                                       : PROT_READ | PROT_WRITE;
   if (mprotect(reinterpret_cast<void*>(address), size, protection) != 0) {
     Note("the system has no room for one more mapping (vm.max_map_count)");
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -218,7 +223,7 @@ Status SetAccess(uintptr_t address, size_t size, Access access) {
   return CUDA_SUCCESS;
 }
 
-Status GetAccess(uintptr_t address, Access* access) {
+Status GetAccess(uintptr_t address, Permission* access) {
   std::lock_guard<std::mutex> lock(mutex);
   auto mapping = mappings.upper_bound(address);
   if (mapping == mappings.begin()) return CUDA_ERROR_INVALID_VALUE;
@@ -250,7 +255,7 @@ bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size) {
   return true;
 }
 
-bool IsAccessible(uintptr_t address, size_t size, Access least, uintptr_t* hole) {
+bool IsAccessible(uintptr_t address, size_t size, Permission least, uintptr_t* hole) {
   std::lock_guard<std::mutex> lock(mutex);
   *hole = address;
   auto mapping = mappings.upper_bound(address);

@@ -27,15 +27,15 @@ Status FrameSize(FrameHandle handle, size_t* size);
 Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle);
 Status Unmap(uintptr_t address, size_t size);
 // Kernels need kReadWrite here; copies need kRead of their source.
-enum class Access { kNone, kRead, kReadWrite };
-Status SetAccess(uintptr_t address, size_t size, Access access);
-Status GetAccess(uintptr_t address, Access* access);
+enum class Permission { kNone, kRead, kReadWrite };
+Status SetAccess(uintptr_t address, size_t size, Permission access);
+Status GetAccess(uintptr_t address, Permission* access);
 
 // The reservation that holds `address`, and the mapping; false when none does.
 bool LocateReservation(uintptr_t address, uintptr_t* begin, size_t* size);
 bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size);
 // Every byte mapped with at least this access; otherwise `hole` is the first address that is not.
-bool IsAccessible(uintptr_t address, size_t size, Access least, uintptr_t* hole);
+bool IsAccessible(uintptr_t address, size_t size, Permission least, uintptr_t* hole);
 
 struct AddressFacts {
   const char* state = "not reserved";

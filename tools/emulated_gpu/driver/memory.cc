@@ -13,15 +13,17 @@ namespace {
 Rows OneRow(size_t bytes) { return {bytes, bytes, bytes, bytes == 0 ? size_t{0} : size_t{1}}; }
 void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-CUresult CopyBytes(void* to, const void* from, size_t bytes, Direction direction, CUstream stream) {
+CUresult CopyBytes(void* to, const void* from, size_t bytes, Direction direction, Call call,
+                   CUstream stream) {
   WEIR_DRIVER_NEEDS_CONTEXT();
-  return Copy(to, from, OneRow(bytes), direction, stream);
+  return Copy(to, from, OneRow(bytes), direction, call, stream);
 }
 
-CUresult FillElements(CUdeviceptr to, unsigned value, size_t element, size_t count, CUstream stream) {
+CUresult FillElements(CUdeviceptr to, unsigned value, size_t element, size_t count, Call call,
+                      CUstream stream) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   if (to % element != 0) return CUDA_ERROR_INVALID_VALUE;
-  return Fill(Pointer(to), value, element, OneRow(count * element), stream);
+  return Fill(Pointer(to), value, element, OneRow(count * element), call, stream);
 }
 
 }  // namespace
@@ -136,41 +138,41 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kAny, nullptr);
+  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kAny, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kAny, stream);
+  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kAny, Call::kAsync, stream);
 }
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
-  return CopyBytes(Pointer(to), from, bytes, Direction::kHostToDevice, nullptr);
+  return CopyBytes(Pointer(to), from, bytes, Direction::kHostToDevice, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  return CopyBytes(Pointer(to), from, bytes, Direction::kHostToDevice, stream);
+  return CopyBytes(Pointer(to), from, bytes, Direction::kHostToDevice, Call::kAsync, stream);
 }
 CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
-  return CopyBytes(to, Pointer(from), bytes, Direction::kDeviceToHost, nullptr);
+  return CopyBytes(to, Pointer(from), bytes, Direction::kDeviceToHost, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return CopyBytes(to, Pointer(from), bytes, Direction::kDeviceToHost, stream);
+  return CopyBytes(to, Pointer(from), bytes, Direction::kDeviceToHost, Call::kAsync, stream);
 }
 CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, nullptr);
+  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, stream);
+  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, Call::kAsync, stream);
 }
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
-  return FillElements(to, value, 1, count, nullptr);
+  return FillElements(to, value, 1, count, Call::kBlocking, nullptr);
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
-  return FillElements(to, value, 1, count, stream);
+  return FillElements(to, value, 1, count, Call::kAsync, stream);
 }
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
-  return FillElements(to, value, 2, count, stream);
+  return FillElements(to, value, 2, count, Call::kAsync, stream);
 }
 CUresult cuMemsetD32(CUdeviceptr to, unsigned int value, size_t count) {
-  return FillElements(to, value, 4, count, nullptr);
+  return FillElements(to, value, 4, count, Call::kBlocking, nullptr);
 }
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream) {
-  return FillElements(to, value, 4, count, stream);
+  return FillElements(to, value, 4, count, Call::kAsync, stream);
 }

@@ -101,11 +101,11 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
   if (location.id != 0) return CUDA_ERROR_INVALID_DEVICE;
   switch (descriptions[0].flags) {
     case CU_MEM_ACCESS_FLAGS_PROT_NONE:
-      return SetAccess(address, size, Access::kNone);
+      return SetAccess(address, size, Permission::kNone);
     case CU_MEM_ACCESS_FLAGS_PROT_READ:
-      return SetAccess(address, size, Access::kRead);
+      return SetAccess(address, size, Permission::kRead);
     case CU_MEM_ACCESS_FLAGS_PROT_READWRITE:
-      return SetAccess(address, size, Access::kReadWrite);
+      return SetAccess(address, size, Permission::kReadWrite);
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -114,11 +114,11 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
   WEIR_DRIVER_NEEDS_INIT();
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Access access = Access::kNone;
+  Permission access = Permission::kNone;
   const Status status = GetAccess(address, &access);
   if (status != CUDA_SUCCESS) return status;
-  *flags = access == Access::kNone   ? CU_MEM_ACCESS_FLAGS_PROT_NONE
-           : access == Access::kRead ? CU_MEM_ACCESS_FLAGS_PROT_READ
-                                     : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  *flags = access == Permission::kNone   ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+           : access == Permission::kRead ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                         : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return CUDA_SUCCESS;
 }

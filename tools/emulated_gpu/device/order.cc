@@ -1,0 +1,191 @@
+#include "tools/emulated_gpu/device/order.h"
+
+#include <algorithm>
+
+#include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
+
+namespace weir::emulated {
+namespace {
+
+uint32_t TakeIndex(OrderState& order) {
+  for (uint32_t& index : order.retired) {
+    if (order.newest[index] > At(order.completed, index)) continue;
+    const uint32_t taken = index;
+    index = order.retired.back();
+    order.retired.pop_back();
+    return taken;
+  }
+  order.newest.push_back(0);
+  return static_cast<uint32_t>(order.newest.size() - 1);
+}
+
+bool IsBlocking(const Stream& stream) {
+  return !IsLegacy(stream) && (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
+void ReportConflict(const OrderState& order, const Access& access, uint64_t work,
+                    const PlaceAccess& earlier) {
+  const bool write = access.use == Use::kWrite;
+  Report("%s of 0x%lx + %zu by %s is not ordered after the %s by %s | at %s | earlier at %s",
+         write ? "write" : "read", access.begin, access.size, order.log.Describe(work).c_str(),
+         earlier.write ? "write" : "read", order.log.Describe(earlier.work).c_str(),
+         order.log.DescribeStack(work).c_str(), order.log.DescribeStack(earlier.work).c_str());
+}
+
+// The checks of one work. The first conflict is reported, more of the same work are the same mistake.
+class Check {
+ public:
+  Check(OrderState& order, const Past& past, uint64_t work) : order_(order), past_(past), work_(work) {}
+
+  void Add(const Access& access) {
+    if (access.size == 0 || access.rows == 0) return;
+    const size_t span = access.rows == 1 ? access.size : access.pitch * (access.rows - 1) + access.size;
+    order_.regions.ForEach(access.begin, access.begin + span, [&](Region& region) {
+      AddUse(region, {past_.index, past_.tick, work_}, order_.completed);
+      if (access.use == Use::kUnknown) return;
+      const Place base = region.place - region.begin;  // place = address + base
+      const uintptr_t begin = std::max(access.begin, region.begin);
+      if (base != base_ || begin != end_) Flush(access);
+      if (begin_ == end_) begin_ = begin;
+      base_ = base;
+      end_ = std::min(access.begin + span, region.end());
+    });
+    Flush(access);
+  }
+
+ private:
+  // Neighbouring mappings of neighbouring frames are one range.
+  void Flush(const Access& access) {
+    if (begin_ < end_) {
+      PlaceAccess added{past_.index, past_.tick, work_, access.use == Use::kWrite, {}}, conflict;
+      if (access.rows > 1 && access.pitch != access.size) {
+        added.pattern = {access.begin + base_, access.pitch, access.size};
+      }
+      const bool found =
+          order_.places.Add(begin_ + base_, end_ + base_, added, past_, order_.completed, &conflict);
+      if (found && !reported_) ReportConflict(order_, access, work_, conflict);
+      reported_ = reported_ || found;
+    }
+    begin_ = end_ = 0;
+  }
+
+  OrderState& order_;
+  const Past& past_;
+  const uint64_t work_;
+  bool reported_ = false;
+  uintptr_t begin_ = 0, end_ = 0;
+  Place base_ = 0;
+};
+
+// One report is enough for one call.
+bool ReportInFlight(const OrderState& order, const Region& region, const char* call) {
+  for (const RegionUse& use : region.uses) {
+    if (use.tick <= At(order.completed, use.index)) continue;
+    Report("%s of 0x%lx + %zu, which is in flight: %s is not known to be complete | at %s | earlier at %s",
+           call, region.begin, region.size, order.log.Describe(use.work).c_str(),
+           NameFrames(TakeStack()).c_str(), order.log.DescribeStack(use.work).c_str());
+    return true;
+  }
+  return false;
+}
+
+void ReportRegionsInFlight(OrderState& order, uintptr_t begin, size_t size, const char* call) {
+  bool reported = !Settings().order_checks;
+  order.regions.ForEach(begin, begin + size, [&](const Region& region) {
+    reported = reported || ReportInFlight(order, region, call);
+  });
+}
+
+}  // namespace
+
+OrderState& Order() {
+  static auto* order = new OrderState;
+  return *order;
+}
+
+Past StepLocked(Stream& stream, const Past* after) {
+  OrderState& order = Order();
+  if (stream.past.index == kNoIndex) {
+    stream.past.index = TakeIndex(order);
+    if (IsBlocking(stream)) order.blocking.push_back(&stream);
+  }
+  if (IsLegacy(stream)) {
+    for (const Stream* other : order.blocking) stream.past.Join(other->past);
+    for (const Past& other : order.departed) stream.past.Join(other);
+    order.departed.clear();
+  } else if (IsBlocking(stream)) {
+    stream.past.Join(LegacyStream().past);
+  }
+  if (after != nullptr) stream.past.Join(*after);
+  stream.past.tick = ++order.newest[stream.past.index];
+  return stream.past;
+}
+
+Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count) {
+  OrderState& order = Order();
+  const Past past = StepLocked(stream);
+  if (!Settings().order_checks) return past;
+  Check check(order, past, order.log.Add(what, CurrentOp(), stream.id));
+  for (size_t i = 0; i < count; ++i) check.Add(accesses[i]);
+  return past;
+}
+
+void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  NoteWorkLocked(stream, what, accesses, count);
+}
+
+bool IsCompleteLocked(const Past& past) {
+  return past.index == kNoIndex || past.tick <= At(Order().completed, past.index);
+}
+
+void CompleteLocked(const Past& past) {
+  OrderState& order = Order();
+  if (IsCompleteLocked(past)) return;
+  Raise(order.completed, past.index, past.tick);
+  if (past.others == nullptr) return;
+  for (uint32_t i = 0; i < past.others->size(); ++i) Raise(order.completed, i, (*past.others)[i]);
+}
+
+void CompleteAllLocked() { Order().completed = Order().newest; }
+
+void RetireLocked(Stream& stream) {
+  OrderState& order = Order();
+  if (stream.past.index == kNoIndex) return;
+  const auto known = std::find(order.blocking.begin(), order.blocking.end(), &stream);
+  if (known != order.blocking.end()) {
+    order.blocking.erase(known);
+    if (!IsCompleteLocked(stream.past)) order.departed.push_back(stream.past);
+  }
+  order.retired.push_back(stream.past.index);
+  stream.past = {};
+}
+
+void RegionAdded(uintptr_t begin, size_t size, Place place, bool host) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  Order().regions.Add(begin, size, place, host);
+}
+
+void RegionsChange(uintptr_t begin, size_t size, const char* call) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  ReportRegionsInFlight(Order(), begin, size, call);
+}
+
+void RegionsRemoved(uintptr_t begin, size_t size, const char* call) {
+  OrderState& order = Order();
+  std::lock_guard<std::mutex> lock(order.mutex);
+  ReportRegionsInFlight(order, begin, size, call);
+  order.regions.ForEach(begin, begin + size, [&](const Region& region) {
+    if (region.place == region.begin) order.places.Forget(region.place, region.place + region.size);
+  });
+  order.regions.Remove(begin, begin + size);
+}
+
+void PlaceRemoved(Place begin, size_t size) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  Order().places.Forget(begin, begin + size);
+}
+
+}  // namespace weir::emulated

@@ -1,0 +1,59 @@
+#include "tools/emulated_gpu/device/stacks.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace weir::emulated {
+namespace {
+
+constexpr size_t kLongestName = 60;  // templates of torch fill pages
+
+const char* FileName(const char* path) {
+  const std::string text = path;
+  return path + (text.rfind('/') == std::string::npos ? 0 : text.rfind('/') + 1);
+}
+
+void* OwnLibrary() {
+  Dl_info self;
+  return dladdr(reinterpret_cast<void*>(&OwnLibrary), &self) == 0 ? nullptr : self.dli_fbase;
+}
+
+}  // namespace
+
+ShortStack TakeStack() {
+  ShortStack stack;
+  stack.depth = backtrace(stack.frames, ShortStack::kMost);
+  return stack;
+}
+
+std::string NameFrames(const ShortStack& stack) {
+  static const void* const own = OwnLibrary();
+  std::string text;
+  for (int i = 0; i < stack.depth; ++i) {
+    Dl_info found;
+    // A return address may be the first byte of the next function.
+    if (dladdr(static_cast<char*>(stack.frames[i]) - 1, &found) == 0 || found.dli_fbase == own) continue;
+    char place[32];
+    std::snprintf(
+        place, sizeof place, "+0x%zx",
+        static_cast<size_t>(static_cast<char*>(stack.frames[i]) - static_cast<char*>(found.dli_fbase)));
+    std::string name = found.dli_sname == nullptr ? place : Demangled(found.dli_sname);
+    if (name.size() > kLongestName) name = name.substr(0, kLongestName) + "...";
+    text += (text.empty() ? "" : " < ") + name + " (" + FileName(found.dli_fname) + ")";
+  }
+  return text.empty() ? "unknown" : text;
+}
+
+std::string Demangled(const char* name) {
+  int status = 0;
+  char* readable = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  const std::string text = status == 0 ? readable : name;
+  std::free(readable);
+  return text;
+}
+
+}  // namespace weir::emulated
