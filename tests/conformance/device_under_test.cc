@@ -23,13 +23,13 @@ void* Driver() {
   return library;
 }
 
-// The emulator's runtime lies in the same library. A real one is where WEIR_CUDART says, or where the loader
+// The emulator's runtime lies in the same library. A real one is where CUDART_LIBRARY says, or where the loader
 // finds it.
 void* Runtime() {
   if (OnEmulator()) return Driver();
   static void* library = [] {
     void* found = nullptr;
-    const char* named = std::getenv("WEIR_CUDART");
+    const char* named = std::getenv("CUDART_LIBRARY");
     for (const char* name : {named, "libcudart.so.13", "libcudart.so.12"}) {
       if (found == nullptr && name != nullptr) found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
@@ -52,7 +52,7 @@ void* DriverFunction(const char* name) { return Driver() == nullptr ? nullptr : 
 void* RuntimeFunction(const char* name) { return Runtime() == nullptr ? nullptr : dlsym(Runtime(), name); }
 
 const char* WhyNoRuntime() {
-  return Runtime() == nullptr ? "no libcudart.so.13 or .12 is found; WEIR_CUDART names one" : "";
+  return Runtime() == nullptr ? "no libcudart.so.13 or .12 is found; CUDART_LIBRARY names one" : "";
 }
 
 bool IsRefusal(CUresult status) {
