@@ -63,6 +63,9 @@ class Pager final : public RoomMaker {
 
   // R4: while any thread works unseen nothing is evicted.
   void AddBlindThread(int change) { blind_threads_.fetch_add(change); }
+  // A profiler reads the addresses of tensors, resident or not, and never uses them: while there is one, no storage is
+  // denied.
+  void AddAddressReader(int change);
   void Trim();  // pinned memory that holds nothing goes back to the system
   PagerCounters Counters();
 
@@ -112,6 +115,7 @@ class Pager final : public RoomMaker {
   std::atomic<bool> said_first_eviction_{false};
 
   // Guarded by the device's mutex.
+  int address_readers_ = 0;
   std::vector<std::pair<Extent*, Event>> filling_;
   std::vector<RetiredSlots> retired_;
   PagerCounters counters_;

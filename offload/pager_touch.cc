@@ -160,8 +160,9 @@ bool Pager::IsResident(DeviceAddr addr) {
   return block == nullptr || block->extent->HasFrames();
 }
 
+// Which storages throw when something asks for their address: those of extents that are leaving or have left.
 void Pager::DenyLocked(Extent* extent) {
-  if (hooks_.deny == nullptr) return;
+  if (hooks_.deny == nullptr || address_readers_ > 0) return;
   for (Block* block = extent->first; block != nullptr; block = block->after) {
     if (!block->IsFree() && block->storage != nullptr) {
       hooks_.deny(
@@ -173,10 +174,23 @@ void Pager::DenyLocked(Extent* extent) {
 }
 
 void Pager::AllowLocked(Extent* extent) {
-  if (hooks_.allow == nullptr) return;
+  if (hooks_.allow == nullptr || address_readers_ > 0) return;
   for (Block* block = extent->first; block != nullptr; block = block->after) {
     if (!block->IsFree() && block->storage != nullptr) hooks_.allow(block->storage);
   }
+}
+
+void Pager::AddAddressReader(int change) {
+  LockHolder lock(&device_.mutex());
+  auto for_all_denied = [&](auto act) {
+    device_.mutex().AssertHeld();
+    for (Extent* extent : device_.ExtentsLocked()) {
+      if (extent->state == Residency::kDraining || extent->state == Residency::kInRam) (this->*act)(extent);
+    }
+  };
+  if (address_readers_ == 0 && change > 0) for_all_denied(&Pager::AllowLocked);
+  address_readers_ += change;
+  if (address_readers_ == 0 && change < 0) for_all_denied(&Pager::DenyLocked);
 }
 
 PagerCounters Pager::Counters() {

@@ -140,6 +140,7 @@ void weir_op_leave(void) { OpPins::OfThisThread().Leave(); }
 void weir_chunk_begin(void) { OpPins::OfThisThread().BeginChunk(); }
 void weir_chunk_end(void) { OpPins::OfThisThread().EndChunk(); }
 void weir_count_op(void) { Runtime::Get().CountOp(); }
+void weir_read_addresses(int32_t on) { Runtime::Get().AddAddressReader(on != 0 ? 1 : -1); }
 void weir_blind_thread(int32_t on) { Runtime::Get().AddBlindThread(on != 0 ? 1 : -1); }
 
 int32_t weir_touch(const WeirTouch* touches, size_t count, void* stream, WeirError* error) {

@@ -105,6 +105,10 @@ WEIR_API int32_t weir_touch_if_resident(const WeirTouch* touches, size_t count, 
  * nothing is evicted. Called at most once per change of the thread's state. */
 WEIR_API void weir_blind_thread(int32_t on);
 
+/* Something that reads the addresses of tensors and never uses them starts (on = 1) or ends (on = 0): a profiler that
+ * records shapes or stacks. While any is there no storage is denied. Nests; an end too many is ignored. */
+WEIR_API void weir_read_addresses(int32_t on);
+
 /* A pin mark inside an op, for list ops that work chunk by chunk: weir_chunk_end releases the pins taken since the
  * matching weir_chunk_begin (touches and allocations), unless an enclosing op held them before. */
 WEIR_API void weir_chunk_begin(void);

@@ -70,7 +70,8 @@ void InstallPythonHooks() {
                              Address(reinterpret_cast<const void*>(&weir_plugin_pin)) + "," +
                              Address(reinterpret_cast<const void*>(&weir_plugin_address)) + "," +
                              Address(reinterpret_cast<const void*>(&weir_plugin_hold)) + "," +
-                             Address(reinterpret_cast<const void*>(&weir_plugin_let_go)) +
+                             Address(reinterpret_cast<const void*>(&weir_plugin_let_go)) + "," +
+                             Address(reinterpret_cast<const void*>(&weir_read_addresses)) +
                              ")\ndel _weir_install\n";
   const int gil = Api().ensure_gil();
   if (Api().run(source.c_str(), nullptr) != 0) {

@@ -6,9 +6,9 @@
 namespace weir::plugin {
 
 // `pin(storage, text, size)` -> 0 or an error code with text; `address(storage)`; `hold(storage, ...)` and
-// `let_go()` keep a storage's block resident in between. A storage is its StorageImpl's address (`_cdata`).
+// `let_go()` keep a storage's block resident in between; `reading(on)` brackets a profiler. A storage is its StorageImpl's address (`_cdata`).
 inline constexpr char kPythonHooks[] = R"PY(
-def _weir_install(pin_at, address_at, hold_at, let_go_at):
+def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at):
     import ctypes, functools, sys
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "UntypedStorage") or hasattr(torch.UntypedStorage, "_weir"):
@@ -18,6 +18,7 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at):
     address = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(address_at)
     hold = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)(hold_at)
     let_go = ctypes.CFUNCTYPE(None)(let_go_at)
+    reading = ctypes.CFUNCTYPE(None, ctypes.c_int)(reading_at)
 
     # Callers that compare addresses and never use them. Frames of torch.storage itself are looked through.
     identity_modules = ("torch.serialization", "safetensors", "huggingface_hub", "transformers", "accelerate",
@@ -103,6 +104,38 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at):
             setattr(owner, name, replacement)
         except (AttributeError, TypeError):
             pass
+
+    # A profiler that records shapes or stacks reads the address of every tensor it meets, and never uses it.
+    def profiler_starts(original):
+        @functools.wraps(original)
+        def start(*args, **kwargs):
+            reading(1)
+            try:
+                return original(*args, **kwargs)
+            except BaseException:
+                reading(0)
+                raise
+        return start
+
+    def profiler_ends(original):
+        @functools.wraps(original)
+        def end(*args, **kwargs):
+            try:
+                return original(*args, **kwargs)
+            finally:
+                reading(0)
+        return end
+
+    profiler = sys.modules.get("torch._C._autograd")
+    if profiler is not None and hasattr(profiler, "_profiler_enabled") and profiler._profiler_enabled():
+        reading(1)
+    for name, wrapper in (("_enable_profiler", profiler_starts), ("_disable_profiler", profiler_ends)):
+        original = getattr(profiler, name, None)
+        if original is not None:
+            replacement = wrapper(original)
+            for module in ("torch._C._autograd", "torch.autograd", "torch.autograd.profiler"):
+                if getattr(sys.modules.get(module), name, None) is original:
+                    wrap(sys.modules[module], name, replacement)
 
     wrap(torch.Tensor, "data_ptr", data_ptr)
     wrap(torch.UntypedStorage, "data_ptr", untyped_data_ptr)

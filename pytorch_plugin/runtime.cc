@@ -114,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
       std::make_unique<Pager>(*device->allocator, *device->ram, *policy_,
                               StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow});
   device->pager->AddBlindThread(blind_threads_.load());
+  device->pager->AddAddressReader(address_readers_.load());
   device->allocator->SetRoomMaker(device->pager.get());
   device->allocator->SetStorageRelease(host_.storage_release);
   Log(LogLevel::kInfo, "device ", index.value, ": cap ", cap == Bytes::Max() ? "none" : FormatBytes(cap),
@@ -154,6 +155,17 @@ void Runtime::AddBlindThread(int change) {
   blind_threads_.fetch_add(change);
   for (int i = 0; i <= highest_device_.load(); ++i) {
     if (Device* device = Find(i)) device->pager->AddBlindThread(change);
+  }
+}
+
+void Runtime::AddAddressReader(int change) {
+  // An end without a beginning (it began before Weir was there) changes nothing.
+  if (address_readers_.fetch_add(change) + change < 0) {
+    address_readers_.store(0);
+    return;
+  }
+  for (int i = 0; i <= highest_device_.load(); ++i) {
+    if (Device* device = Find(i)) device->pager->AddAddressReader(change);
   }
 }
 

@@ -56,6 +56,7 @@ class Runtime {
   Device* Owner(const void* address) const;
 
   void AddBlindThread(int change);
+  void AddAddressReader(int change);
   void CountOp() { ops_.fetch_add(1, std::memory_order_relaxed); }
   void CountOom() { ooms_.fetch_add(1, std::memory_order_relaxed); }
   // The exit line, once.
@@ -77,6 +78,7 @@ class Runtime {
   std::array<std::atomic<Device*>, kMaxDevices> devices_{};
   std::atomic<int> highest_device_{-1};
   std::atomic<int> blind_threads_{0};
+  std::atomic<int> address_readers_{0};
   std::atomic<uint64_t> ops_{0};
   std::atomic<uint64_t> ooms_{0};
   std::atomic<bool> exited_{false};

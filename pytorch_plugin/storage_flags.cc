@@ -43,7 +43,8 @@ void ThrowPendingOom(StorageImpl*) {
 void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
   StorageImpl* storage = Impl(touch.storage);
   if (storage == nullptr || storage->has_materializer()) return;
-  const bool denied = storage->throw_on_immutable_data_ptr();
+  // Not resident and yet not flagged: while a profiler reads addresses.
+  const bool denied = storage->throw_on_immutable_data_ptr() || weir_is_resident(BaseOf(storage)) == 0;
   if (touch.written == 0 && !denied) return;
   StorageRetain(storage);
   ArmedStorage armed{storage, BaseOf(storage), touch.written != 0, TextOf(storage)};
@@ -59,7 +60,7 @@ void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
 void Disarm(const ArmedStorage& armed) {
   StorageImpl* storage = Impl(armed.storage);
   if (armed.hooked) storage->clear_materializer();
-  if (BaseOf(storage) == armed.base && weir_is_resident(armed.base) == 0) {
+  if (BaseOf(storage) == armed.base && !armed.denied.empty() && weir_is_resident(armed.base) == 0) {
     SetFlag(storage, armed.denied);
   } else {
     storage->clear_data_ptr_access_error_msg_();

@@ -52,6 +52,23 @@ TEST_F(PagerTouchTest, Touch_InRam_TheBytesAreThereForThatStream) {
   }
 }
 
+TEST_F(PagerTouchTest, AddAddressReader_WhileThereIsOne_NoStorageIsDenied) {
+  Tensor left = InRam();
+  pager_.AddAddressReader(1);
+  pager_.AddAddressReader(1);
+  EXPECT_FALSE(left.storage->denied);
+  Tensor leaves = InRam();
+  EXPECT_FALSE(leaves.storage->denied);
+  fixture_.Use(left, kStreamA, "a fetch");
+  pager_.AddAddressReader(-1);
+  EXPECT_FALSE(leaves.storage->denied);
+  pager_.AddAddressReader(-1);
+  EXPECT_TRUE(leaves.storage->denied);
+  EXPECT_EQ(left.storage->denied, !pager_.IsResident(left.at));
+  fixture_.Use(leaves, kStreamA, "a fetch");
+  EXPECT_FALSE(leaves.storage->denied);
+}
+
 TEST_F(PagerTouchTest, Touch_InteriorAddress_FetchesTheWholeBlock) {
   Tensor tensor = InRam();
   OpScope op(op_, "op");

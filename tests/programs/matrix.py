@@ -75,6 +75,7 @@ PROGRAMS = [
     Program("side_stream", "side_stream.py"),
     Program("free_elsewhere", "free_elsewhere.py"),
     Program("two_threads", "two_threads.py"),
+    Program("profiled", "profiled.py"),
     Program("retry_after_oom", "retry_after_oom.py", card="768MiB", kernels=("cpu",)),
     Program("op_larger_than_cap", "op_larger_than_cap.py", shares=(0.0,), cap=16 * MIB, expects="refused",
             kernels=("cpu",)),

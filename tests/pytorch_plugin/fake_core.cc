@@ -29,7 +29,7 @@ std::map<uintptr_t, Block> blocks;
 std::vector<std::string> log_lines;
 const WeirHost* host = nullptr;
 bool wants_observer = true, always_evict = false;
-int failing_touches = 0, blind_threads = 0;
+int failing_touches = 0, blind_threads = 0, address_readers = 0;
 uint64_t chunk_bytes = UINT64_MAX, allocated = 0, ops = 0, touched = 0, chunks = 0;
 thread_local int depth = 0;
 thread_local std::vector<uintptr_t> pins;
@@ -213,6 +213,10 @@ WEIR_API int32_t weir_is_resident(const void* address) {
 }
 WEIR_API uint64_t weir_chunk_bytes(int32_t) { return chunk_bytes; }
 WEIR_API void weir_count_op() { ++ops; }
+WEIR_API void weir_read_addresses(int32_t on) {
+  Lock lock(mutex);
+  address_readers += on != 0 ? 1 : -1;
+}
 WEIR_API void weir_blind_thread(int32_t on) {
   Lock lock(mutex);
   blind_threads += on != 0 ? 1 : -1;
@@ -246,6 +250,7 @@ WEIR_API void fake_evict_all() {
 WEIR_API void fake_fail_touches(int count) { failing_touches = count; }
 WEIR_API void fake_chunk_bytes(uint64_t bytes) { chunk_bytes = bytes; }
 WEIR_API int fake_blind_threads() { return blind_threads; }
+WEIR_API int fake_address_readers() { return address_readers; }
 WEIR_API uint64_t fake_ops() { return ops; }
 WEIR_API uint64_t fake_touched() { return touched; }
 WEIR_API uint64_t fake_chunks() { return chunks; }

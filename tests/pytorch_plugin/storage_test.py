@@ -26,6 +26,18 @@ class Storage(PluginTest):
         self.assertTrue(self.core.resident(x))
         self.assertTrue(self.core.escaped(x))
 
+    def test_Profiler_WhileItRecords_ReadsAddressesFreely(self):
+        self.assertEqual(self.core.address_readers(), 0)
+        with torch.profiler.profile(record_shapes=True):
+            self.assertEqual(self.core.address_readers(), 1)
+            torch.ones(4, device=DEVICE).add_(1)
+        self.assertEqual(self.core.address_readers(), 0)
+        with self.assertRaises(ZeroDivisionError):
+            with torch.autograd.profiler.profile():
+                self.assertEqual(self.core.address_readers(), 1)
+                raise ZeroDivisionError
+        self.assertEqual(self.core.address_readers(), 0)
+
     def test_DataPtr_OfView_IsBasePlusOffset(self):
         x = self.evicted(64)
         self.assertEqual(x[16:].data_ptr(), x.data_ptr() + 64)
