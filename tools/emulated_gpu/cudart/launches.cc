@@ -10,11 +10,12 @@ using namespace weir::emulated;
 
 namespace {
 
-cudaError_t LaunchHostStub(const void* function, dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+cudaError_t LaunchHostStub(const void* function, dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
+                           void** arguments) {
   WEIR_CUDART_NEEDS_CONTEXT();
   if (function == nullptr) return Last(cudaErrorInvalidDeviceFunction);
   const Shape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
-  const Status status = Launch(shape, stream, RegisteredKernelName, function);
+  const Status status = Launch(shape, stream, KernelOfHostStub(function), {arguments});
   return Last(status == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration
                                                  : static_cast<cudaError_t>(status));
 }
@@ -28,20 +29,20 @@ thread_local CallConfiguration configuration;
 
 }  // namespace
 
-cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**, size_t shared,
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
                              cudaStream_t stream) {
-  return LaunchHostStub(function, grid, block, shared, stream);
+  return LaunchHostStub(function, grid, block, shared, stream, arguments);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void**, size_t shared,
-                                        cudaStream_t stream) {
-  return LaunchHostStub(function, grid, block, shared, stream);
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                        size_t shared, cudaStream_t stream) {
+  return LaunchHostStub(function, grid, block, shared, stream, arguments);
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void**) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   if (config == nullptr) return Last(cudaErrorInvalidValue);
-  return LaunchHostStub(function, config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                        config->stream);
+  return LaunchHostStub(function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream,
+                        arguments);
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
@@ -106,9 +107,9 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
   return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void**, size_t shared,
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                cudaStream_t stream) {
-  return LaunchHostStub(kernel, grid, block, shared, stream);
+  return LaunchHostStub(kernel, grid, block, shared, stream, arguments);
 }
 
 #pragma GCC visibility pop

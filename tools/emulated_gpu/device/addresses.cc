@@ -17,6 +17,7 @@ constexpr int kMostWindows = 32;
 
 struct Window {
   std::atomic<uintptr_t> begin{0}, end{0};
+  std::atomic<uintptr_t> taken{0};  // where the part that was never given out begins
 };
 Window windows[kMostWindows];
 std::atomic<int> window_count{0};
@@ -50,6 +51,9 @@ void CutOut(std::map<uintptr_t, size_t>::iterator range, uintptr_t begin, size_t
   if (begin > first) free_ranges[first] = begin - first;
   if (begin + size < end) free_ranges[begin + size] = end - begin - size;
   cursor = begin + size;
+  for (Window& window : windows) {
+    if (begin >= window.begin && begin < window.end && window.taken < cursor) window.taken = cursor;
+  }
 }
 
 bool TakeAt(uintptr_t address, size_t size) {
@@ -124,6 +128,14 @@ bool InDeviceWindow(uintptr_t address) {
   const int count = window_count.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
     if (address >= windows[i].begin && address < windows[i].end) return true;
+  }
+  return false;
+}
+
+bool WasEverTaken(uintptr_t address) {
+  const int count = window_count.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    if (address >= windows[i].begin && address < windows[i].taken) return true;
   }
   return false;
 }

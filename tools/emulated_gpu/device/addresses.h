@@ -21,6 +21,8 @@ bool MakeInaccessible(uintptr_t address, size_t size);
 
 // Lock-free; callable from a signal handler.
 bool InDeviceWindow(uintptr_t address);
+// In a part of a window that was given out at least once. Lock-free.
+bool WasEverTaken(uintptr_t address);
 
 }  // namespace weir::emulated
 

@@ -9,6 +9,6 @@ using namespace weir::emulated;
 extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(
     WeirEmulatedCounters* counters) {
   const Counters& counted = Counted();
-  *counters = {counted.launches,  counted.copies,    counted.copied_bytes, counted.reports,
-               UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes};
+  *counters = {counted.launches,  counted.copies,    counted.copied_bytes,  counted.reports,
+               UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes, counted.unchecked_launches};
 }

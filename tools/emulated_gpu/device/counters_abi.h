@@ -8,6 +8,7 @@
 struct WeirEmulatedCounters {
   uint64_t launches, copies, copied_bytes, reports;
   uint64_t used_bytes, peak_bytes, total_bytes;
+  uint64_t unchecked_launches;  // of kernels whose parameters are not known
 };
 
 typedef void (*WeirEmulatedReadCounters)(struct WeirEmulatedCounters* counters);

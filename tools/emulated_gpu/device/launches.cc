@@ -1,12 +1,9 @@
 #include "tools/emulated_gpu/device/launches.h"
 
-#include <cxxabi.h>
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <vector>
 
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -26,17 +23,30 @@ bool Launchable(const Shape& shape) {
   return threads <= 1024 && shape.shared_bytes <= Settings().profile->shared_per_block_optin;
 }
 
+// What the kernel is sure to have been given is in flight, to the end of the mapping or allocation that it points into.
+void NoteLaunch(Stream& stream, const Kernel& kernel, const ArgumentPointers& pointers) {
+  thread_local std::vector<Access> accesses;  // keeps its room
+  accesses.clear();
+  for (size_t i = 0; i < pointers.count; ++i) {
+    const ArgumentPointer& pointer = pointers.first[i];
+    if (!pointer.certain) continue;
+    accesses.push_back({pointer.address, pointer.begin + pointer.size - pointer.address, Use::kUnknown});
+  }
+  NoteWork(stream, kernel.name.c_str(), accesses.data(), accesses.size());
+}
+
 }  // namespace
 
-Status Launch(const Shape& shape, CUstream handle, std::string (*name)(const void*), const void* function) {
-  const Stream* stream = FindStream(handle, "kernel launch");
+Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const Arguments& arguments) {
+  Stream* stream = FindStream(handle, "kernel launch");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!Launchable(shape)) return CUDA_ERROR_INVALID_VALUE;
   if (Settings().kernels == Kernels::kCpu) {
-    Report("kernel launch with kernels cpu, it computes nothing: %s", name(function).c_str());
+    Report("kernel launch with kernels cpu, it computes nothing: %s", kernel.name.c_str());
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  NoteLaunch(*stream, kernel, CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]));
   WaitForHostWork(*stream);
   return CUDA_SUCCESS;
 }
@@ -55,23 +65,6 @@ Status LaunchLibraryCall(const char* name) {
   }
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
-}
-
-std::string RegisteredKernelName(const void* host) {
-  using Registered = const char* (*)(const void*, size_t*);
-  static const auto registered =
-      reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
-  const char* mangled = registered == nullptr ? nullptr : registered(host, nullptr);
-  if (mangled == nullptr) {
-    char text[64];
-    std::snprintf(text, sizeof text, "unregistered kernel %p", host);
-    return text;
-  }
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
-  const std::string name = status == 0 ? demangled : mangled;
-  std::free(demangled);
-  return name;
 }
 
 }  // namespace weir::emulated

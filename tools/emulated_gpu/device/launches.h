@@ -4,8 +4,9 @@
 #define WEIR_EMULATED_GPU_DEVICE_LAUNCHES_H_
 
 #include <cstddef>
-#include <string>
 
+#include "tools/emulated_gpu/device/kernels.h"
+#include "tools/emulated_gpu/device/launch_arguments.h"
 #include "tools/emulated_gpu/device/status.h"
 
 namespace weir::emulated {
@@ -15,17 +16,14 @@ struct Shape {
   size_t shared_bytes;
 };
 
-// INVALID_VALUE when the shape is not launchable on this device. `name` is asked for only on errors.
-Status Launch(const Shape& shape, CUstream stream, std::string (*name)(const void*), const void* function);
+// INVALID_VALUE when the shape is not launchable on this device.
+Status Launch(const Shape& shape, CUstream stream, const Kernel& kernel, const Arguments& arguments);
 
 // Blocks of `block_size` threads with `shared` bytes that fit one multiprocessor, registers aside.
 int BlocksPerMultiprocessor(int block_size, size_t shared);
 
 // A cuBLAS call: as a launch, by its own name.
 Status LaunchLibraryCall(const char* name);
-
-// Demangled name of the kernel behind a host stub that `import` registered.
-std::string RegisteredKernelName(const void* host);
 
 }  // namespace weir::emulated
 

@@ -32,10 +32,13 @@ void PrintExitLine() {
   if (getpid() != owner) return;
   const Options& options = Settings();
   const Counters& counters = Counted();
-  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu copies=%lu reports=%lu",
+  char unchecked[64] = "";
+  if (counters.unchecked_launches != 0)
+    std::snprintf(unchecked, sizeof unchecked, " unchecked_launches=%lu", counters.unchecked_launches.load());
+  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu%s copies=%lu reports=%lu",
        options.profile->name, options.vram_bytes, PeakDeviceBytes(),
-       options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), counters.copies.load(),
-       counters.reports.load());
+       options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
+       counters.copies.load(), counters.reports.load());
 }
 
 // Under its soname, so that torch finds it: without any NVML, torch's expandable segments call a null

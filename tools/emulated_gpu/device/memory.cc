@@ -184,15 +184,30 @@ Placement Locate(uintptr_t address) {
   return {range->second.registered ? Where::kRegistered : Where::kPinned, range->first, range->second.size};
 }
 
+bool IsTouchable(uintptr_t address, Placement* range) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    const auto allocation = Containing(allocations, address);
+    if (allocation != allocations.end() && address < allocation->first + allocation->second) {
+      *range = {Where::kDevice, allocation->first, allocation->second};
+      return true;
+    }
+  }
+  uintptr_t hole = 0;
+  range->where = Where::kDevice;
+  return IsAccessible(address, 1, Permission::kRead, &hole) &&
+         LocateMapping(address, &range->begin, &range->size);
+}
+
 uintptr_t VariableAddress(const void* host, size_t* size) {
   std::lock_guard<std::mutex> lock(mutex);
   auto known = variables.find(host);
   if (known == variables.end()) {
-    using Registered = const char* (*)(const void*, size_t*);
+    using Registered = const char* (*)(const void*, size_t*, const void**);
     static const auto registered =
         reinterpret_cast<Registered>(dlsym(RTLD_DEFAULT, "weir_emulated_registered_name"));
     size_t bytes = 0;
-    if (registered == nullptr || registered(host, &bytes) == nullptr || bytes == 0) return 0;
+    if (registered == nullptr || registered(host, &bytes, nullptr) == nullptr || bytes == 0) return 0;
     const uintptr_t address = NewUsableRange(bytes);
     if (address == 0) return 0;
     allocations[address] = bytes;

@@ -40,6 +40,9 @@ Placement Locate(uintptr_t address);
 // context).
 uintptr_t VariableAddress(const void* host, size_t* size);
 
+// Whether a kernel may read this device address; then `range` is the allocation or mapping around it.
+bool IsTouchable(uintptr_t address, Placement* range);
+
 // CUDA_SUCCESS when [address, address + size) is device memory that may be touched so; otherwise a report that
 // names `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
 enum class Touch { kRead, kWrite };

@@ -12,8 +12,9 @@ namespace weir::emulated {
 
 struct Counters {
   std::atomic<uint64_t> launches{
-      0};                           // kernel launches and cuBLAS calls; with kernels cpu: ops run on the CPU
-  std::atomic<uint64_t> copies{0};  // copies and memsets
+      0};  // kernel launches and cuBLAS calls; with kernels cpu: ops run on the CPU
+  std::atomic<uint64_t> unchecked_launches{0};  // kernels whose parameters are not known
+  std::atomic<uint64_t> copies{0};              // copies and memsets
   std::atomic<uint64_t> copied_bytes{0};
   std::atomic<uint64_t> reports{0};
 };

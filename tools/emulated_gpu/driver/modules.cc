@@ -1,10 +1,11 @@
-// Modules, functions and launches of code that is loaded at run time (NVRTC's). A module keeps its functions'
-// names.
+// Modules, functions and launches of code that is loaded at run time (NVRTC's, Triton's).
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
 
+#include "tools/emulated_gpu/device/fat_binary.h"
 #include "tools/emulated_gpu/device/launches.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/driver/driver.h"
@@ -14,17 +15,31 @@ using namespace weir::emulated;
 namespace {
 
 struct Module {
-  std::set<std::string> names;  // a function handle is the address of its name
+  ParameterTable table;
+  std::string unreadable;
+  std::map<std::string, Kernel> functions;  // a function handle is the address of its kernel
 };
 
 std::mutex mutex;
 auto& modules = *new std::set<Module*>;  // guarded by mutex, with what it points to
 
-std::string FunctionName(const void* function) { return *static_cast<const std::string*>(function); }
-
 Module* Find(CUmodule handle) {
   auto* module = reinterpret_cast<Module*>(handle);
   return modules.count(module) == 0 ? nullptr : module;
+}
+
+// The other way to pass arguments: one buffer, named by a list of pairs.
+bool ReadExtra(void** extra, Arguments* arguments) {
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      arguments->buffer = extra[1];
+    } else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1] != nullptr) {
+      arguments->buffer_size = *static_cast<const size_t*>(extra[1]);
+    } else {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -33,6 +48,7 @@ CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto* module = new Module;
+  module->unreadable = ReadKernelImage(image, nullptr, &module->table);
   std::lock_guard<std::mutex> lock(mutex);
   modules.insert(module);
   *handle = reinterpret_cast<CUmodule>(module);
@@ -48,8 +64,7 @@ CUresult cuModuleUnload(CUmodule handle) {
   std::lock_guard<std::mutex> lock(mutex);
   Module* module = Find(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  modules.erase(module);
-  delete module;
+  modules.erase(module);  // the names of its kernels stay, for reports about work that is in flight
   return CUDA_SUCCESS;
 }
 
@@ -59,8 +74,11 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule handle, const char* 
   Module* module = Find(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::string& kept = *module->names.insert(name).first;
-  *function = reinterpret_cast<CUfunction>(const_cast<std::string*>(&kept));
+  auto kernel = module->functions.find(name);
+  if (kernel == module->functions.end()) {
+    kernel = module->functions.emplace(name, DescribeKernel(name, module->table, module->unreadable)).first;
+  }
+  *function = reinterpret_cast<CUfunction>(&kernel->second);
   return CUDA_SUCCESS;
 }
 
@@ -97,11 +115,13 @@ CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) {
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
-                        CUstream stream, void**, void**) {
+                        CUstream stream, void** each, void** extra) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return Launch({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream, FunctionName,
-                function);
+  Arguments arguments{each};
+  if (extra != nullptr && (each != nullptr || !ReadExtra(extra, &arguments))) return CUDA_ERROR_INVALID_VALUE;
+  return Launch({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream,
+                *reinterpret_cast<const Kernel*>(function), arguments);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {

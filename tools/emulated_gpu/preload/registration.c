@@ -7,19 +7,19 @@
 #include "preload.h"
 
 typedef struct {
-  const void* host;  // address of the host stub or of the host shadow variable
-  const char* name;  // mangled device name; lives in the registering library
-  size_t size;       // bytes of a variable; 0 for a kernel
+  const void* host;   // address of the host stub or of the host shadow variable
+  const char* name;   // mangled device name; lives in the registering library
+  size_t size;        // bytes of a variable; 0 for a kernel
+  const void* image;  // what the kernel's fat binary was registered with
 } registered;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static registered* table;
 static size_t count, room;
-static void* fat_binary;  // its address is the handle that we give out
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void keep(const void* host, const char* name, size_t size) {
+static void keep(void** handle, const void* host, const char* name, size_t size) {
   pthread_mutex_lock(&lock);
   if (count == room) {
     size_t wanted = room == 0 ? 4096 : room * 2;
@@ -31,26 +31,32 @@ static void keep(const void* host, const char* name, size_t size) {
     table = grown;
     room = wanted;
   }
-  table[count++] = (registered){host, name, size};
+  table[count++] = (registered){host, name, size, handle == NULL ? NULL : *handle};
   pthread_mutex_unlock(&lock);
 }
 
-// Name (mangled) of the kernel or variable that was registered with this host address, or null. For the
-// emulator.
-EXPORT const char* weir_emulated_registered_name(const void* host, size_t* size) {
+// Name (mangled) of the kernel or variable that was registered with this host address, or null; the bytes of the
+// variable; the image (fat binary wrapper) that holds the kernel. For the emulator.
+EXPORT const char* weir_emulated_registered_name(const void* host, size_t* size, const void** image) {
   const char* name = NULL;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count && name == NULL; ++i) {
     if (table[i].host != host) continue;
     name = table[i].name;
     if (size != NULL) *size = table[i].size;
+    if (image != NULL) *image = table[i].image;
   }
   pthread_mutex_unlock(&lock);
   return name;
 }
 
+// A handle is the address of a cell that holds the image. Null without memory: its kernels have no known image.
 EXPORT void** __cudaRegisterFatBinary(void* image) {
-  if (weir_emulation_wanted()) return &fat_binary;
+  if (weir_emulation_wanted()) {
+    void** handle = malloc(sizeof *handle);
+    if (handle != NULL) *handle = image;
+    return handle;
+  }
   return ((void** (*)(void*))weir_entry_point("__cudaRegisterFatBinary"))(image);
 }
 
@@ -60,14 +66,17 @@ EXPORT void __cudaRegisterFatBinaryEnd(void** handle) {
 }
 
 EXPORT void __cudaUnregisterFatBinary(void** handle) {
-  if (weir_emulation_wanted()) return;
+  if (weir_emulation_wanted()) {
+    free(handle);
+    return;
+  }
   ((void (*)(void**))weir_entry_point("__cudaUnregisterFatBinary"))(handle);
 }
 
 EXPORT void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
                                    int threads, void* tid, void* bid, void* block, void* grid, int* warp) {
   if (weir_emulation_wanted()) {
-    keep(host, name, 0);
+    keep(handle, host, name, 0);
     return;
   }
   typedef void (*real)(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*);
@@ -78,7 +87,7 @@ EXPORT void __cudaRegisterFunction(void** handle, const char* host, char* device
 EXPORT void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int external,
                               size_t size, int constant, int global) {
   if (weir_emulation_wanted()) {
-    keep(host, name, size);
+    keep(handle, host, name, size);
     return;
   }
   typedef void (*real)(void**, char*, char*, const char*, int, size_t, int, int);
