@@ -1,5 +1,6 @@
-"""tools/gpu_check on the emulated GPU, shortened, and the digests of operators on the CPU."""
+"""tools/gpu_check from a bundle, on the emulated GPU and shortened: BUILD_FOLDER. Digests of operators on the CPU."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "gpu_check"
 sys.path.insert(0, str(FOLDER))
+import bundle  # noqa: E402
 import demo_stage  # noqa: E402
 
 JOB = """import sys, torch
@@ -21,9 +23,10 @@ class EmulatedTest(unittest.TestCase):
     def test_all_stages_pass(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "figures.json")
-            done = subprocess.run([sys.executable, str(FOLDER / "gpu_check.py"), "--gpu", "emulated", "--steps", "2",
+            check = bundle.make(pathlib.Path(sys.argv[1]), pathlib.Path(folder, "bundle")) / "gpu_check"
+            done = subprocess.run([str(check), "--gpu", "emulated", "--steps", "2",
                                    "--stages", "probe,conformance,deterministic", "--patience", "4", "--json", str(path)], text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PYTHON": sys.executable})
             self.assertEqual(done.returncode, 0, done.stdout)
             stages = json.loads(path.read_text())["stages"]
         self.assertEqual(list(stages), ["probe", "conformance", "deterministic"])
@@ -52,4 +55,4 @@ class EmulatedTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])

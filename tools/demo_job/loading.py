@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = HERE.parents[1] / "build"
+ROOT = HERE.parents[1]
+BUILD = ROOT if (ROOT / "bin" / "weir").exists() else ROOT / "build"  # a bundle, or a checkout
 WEIR = BUILD / "bin" / "weir"
 EMULATOR = BUILD / "lib" / "emulated_gpu" / "libweir_emulated_gpu.so"
 WAYS = ("run", "env", "pluggable")

@@ -4,6 +4,7 @@ bfloat16 autocast, dropout, gradient clipping, AdamW with its defaults. Prints a
 losses, times, torch's peak and a hash over all weights and optimizer state as JSON.
 """
 import argparse
+import ctypes
 import hashlib
 import json
 import time
@@ -66,7 +67,8 @@ def state_hash(model, optimizer) -> str:
     for index, values in optimizer.state_dict()["state"].items():
         state += [(f"{index}.{key}", value) for key, value in values.items()]
     for name, tensor in state:
-        digest.update(name.encode() + tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        held = tensor.detach().cpu().contiguous()
+        digest.update(name.encode() + ctypes.string_at(held.data_ptr(), held.nbytes))
     return digest.hexdigest()
 
 
