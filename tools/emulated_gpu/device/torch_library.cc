@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/torch_abi.h"
@@ -50,8 +51,10 @@ bool Load() {
     return true;
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {1, Settings().kernels == Kernels::kCpu ? 1 : 0, CountLaunch,
-                                        SetCurrentOp, ReportText};
+  static const WeirEmulatedHost host = {2,           Settings().kernels == Kernels::kCpu ? 1 : 0,
+                                        CountLaunch, SetCurrentOp,
+                                        ReportText,  RunOpNow,
+                                        BeginOp,     EndOp};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
   return true;
 }

@@ -9,6 +9,7 @@
 #include "tools/emulated_gpu/torch_kernels/host.h"
 #include "tools/emulated_gpu/torch_kernels/lending.h"
 #include "tools/emulated_gpu/torch_kernels/random_state.h"
+#include "tools/emulated_gpu/torch_kernels/tensor_bytes.h"
 
 namespace weir::emulated {
 namespace {
@@ -32,12 +33,6 @@ DispatchKeySet CpuKeyFor(DispatchKeySet keys) {
     default:
       return DispatchKeySet(DispatchKey::CPU);
   }
-}
-
-// The schema does not say that batch norm writes its running statistics (correctness R2), the kernels do.
-bool IsWritten(const c10::Argument& argument) {
-  if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) return true;
-  return argument.name() == "running_mean" || argument.name() == "running_var";
 }
 
 IValue LendValue(Lending& lending, const IValue& value, bool written) {
@@ -115,7 +110,7 @@ void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, co
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size(), first = stack->size() - count;
   AllocateFirst(schema);
-  Lending lending;
+  Lending lending(schema.name().c_str());
   // Written arguments first: their hooks must act before the same storage is lent for reading.
   std::vector<IValue> lent(count);
   for (const bool written : {true, false}) {
@@ -129,6 +124,7 @@ void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, co
     if (generator) lent[i] = drawing->host().has_value() ? IValue(*drawing->host()) : IValue();
     (*stack)[first + i] = std::move(lent[i]);
   }
+  lending.RunsNow();
   Redispatch(op, key, stack);
   lending.TakeBackArguments();
   const size_t results = schema.returns().size(), from = stack->size() - results;
@@ -170,6 +166,7 @@ void CopyOnCpu(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack)
   const at::Tensor& to = (*stack)[stack->size() - 3].toTensor();
   const at::Tensor& from = (*stack)[stack->size() - 2].toTensor();
   if (to.defined() && from.defined() && OnlyTravels(to, from)) {
+    const OpName name("aten::copy_");
     OriginalCopy()->callBoxed(op, keys, stack);
     return;
   }

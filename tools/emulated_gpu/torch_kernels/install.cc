@@ -9,6 +9,7 @@
 #include "tools/emulated_gpu/torch_kernels/boxed.h"
 #include "tools/emulated_gpu/torch_kernels/cuda_only.h"
 #include "tools/emulated_gpu/torch_kernels/host.h"
+#include "tools/emulated_gpu/torch_kernels/observer.h"
 #include "tools/emulated_gpu/torch_kernels/treatment.h"
 
 namespace weir::emulated {
@@ -83,12 +84,16 @@ const WeirEmulatedHost& Host() { return *host_table; }
 }  // namespace weir::emulated
 
 extern "C" __attribute__((visibility("default"))) int weir_emulated_install(const WeirEmulatedHost* host) {
-  if (host->version != 1) return 1;
+  if (host->version != 2) return 1;
   weir::emulated::host_table = host;
   // cuDNN brings its own cudart and drives private interfaces of the driver: both kernel modes take torch's
   // own kernels.
   at::globalContext().setUserEnabledCuDNN(false);
   at::globalContext().setSDPUseCuDNN(false);
-  if (host->cpu_kernels != 0) weir::emulated::RegisterKernels();
+  if (host->cpu_kernels != 0) {
+    weir::emulated::RegisterKernels();
+  } else {
+    weir::emulated::ObserveOps();
+  }
   return 0;
 }

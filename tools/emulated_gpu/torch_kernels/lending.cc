@@ -8,9 +8,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "tools/emulated_gpu/torch_kernels/host.h"
 
 namespace weir::emulated {
 namespace {
@@ -27,6 +30,11 @@ at::Tensor Shaped(const c10::Storage& storage, c10::DispatchKey key, const at::T
   if (like.is_conj()) impl->_set_conj(true);
   if (like.is_neg()) impl->_set_neg(true);
   return tensor;
+}
+
+void* CurrentStream() {
+  const c10::impl::VirtualGuardImpl cuda(c10::kCUDA);
+  return cuda.getStreamNativeHandle(cuda.getStream(kDevice));
 }
 
 void* BytesOf(const c10::Storage& storage) {
@@ -75,6 +83,7 @@ Lending::LentStorage& Lending::LendStorage(const at::Tensor& tensor, bool writte
   if (storage.nbytes() > 0 || written) {
     bytes = written ? storage.mutable_data() : const_cast<void*>(storage.data());
   }
+  AddBytes(tensor, written, accesses_);
   const auto known = storage_by_original_.find(storage.unsafeGetStorageImpl());
   if (known != storage_by_original_.end()) return storages_[known->second];
   auto lent = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
@@ -98,6 +107,14 @@ at::Tensor Lending::LendCompressed(const at::Tensor& tensor, bool written) {
                                               tensor.sizes(), values.options().layout(tensor.layout()));
 }
 
+void Lending::RunsNow() { Host().run_now(CurrentStream(), op_, accesses_.data(), accesses_.size()); }
+
+void Lending::WritesNow(const c10::Storage& storage, size_t size) {
+  const WeirEmulatedAccess access{
+      reinterpret_cast<uintptr_t>(BytesOf(storage)), size, WEIR_EMULATED_WRITE, 0, 1, 0, 1};
+  Host().run_now(CurrentStream(), op_, &access, 1);
+}
+
 // The kernel gave the lent storage other bytes: out= tensors that were too small.
 void Lending::TakeBackStorage(LentStorage& storage) {
   void* bytes = BytesOf(storage.lent);
@@ -108,7 +125,9 @@ void Lending::TakeBackStorage(LentStorage& storage) {
                                                               caffe2::TypeMeta::Make<uint8_t>());
   whole.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(storage.original.nbytes())});
   whole.resize_({static_cast<int64_t>(size)});  // CUDA's own resize_: grows the storage through its allocator
-  std::memcpy(storage.original.mutable_data(), bytes, size);
+  void* grown = storage.original.mutable_data();
+  WritesNow(storage.original, size);
+  std::memcpy(grown, bytes, size);
 }
 
 void Lending::TakeBackArguments() {
@@ -179,7 +198,10 @@ at::Tensor Lending::TakeNew(const at::Tensor& result) {
     const size_t size = shared.host->nbytes();
     if (!shared.device) {
       const at::Tensor bytes = at::empty({static_cast<int64_t>(size)}, options.dtype(c10::kByte));
-      if (size > 0) std::memcpy(BytesOf(bytes.storage()), BytesOf(result.storage()), size);
+      if (size > 0) {
+        WritesNow(bytes.storage(), size);
+        std::memcpy(BytesOf(bytes.storage()), BytesOf(result.storage()), size);
+      }
       shared.device = bytes.storage();
     }
     return ViewOf(shared.device, result);
@@ -187,8 +209,10 @@ at::Tensor Lending::TakeNew(const at::Tensor& result) {
   at::Tensor taken = at::empty_strided(result.sizes(), result.strides(), options);
   const size_t size = at::detail::computeStorageNbytes(result.sizes(), result.strides(), result.itemsize());
   const size_t skipped = static_cast<size_t>(result.storage_offset()) * result.itemsize();
-  if (size > 0)
+  if (size > 0) {
+    WritesNow(taken.storage(), size);
     std::memcpy(BytesOf(taken.storage()), static_cast<char*>(BytesOf(result.storage())) + skipped, size);
+  }
   if (result.is_conj()) taken.unsafeGetTensorImpl()->_set_conj(true);
   if (result.is_neg()) taken.unsafeGetTensorImpl()->_set_neg(true);
   return taken;

@@ -13,12 +13,21 @@
 #include <utility>
 #include <vector>
 
+#include "tools/emulated_gpu/torch_kernels/tensor_bytes.h"
+
 namespace weir::emulated {
 
 class Lending {
  public:
+  // `op` names the work in reports and outlives the process.
+  explicit Lending(const char* op) : op_(op) {}
+
   // A CPU tensor over the bytes of `tensor`; anything that is not a CUDA tensor comes back as it is.
   at::Tensor Lend(const at::Tensor& tensor, bool written);
+
+  // Before the kernel, when all is lent: tells the emulator what it reads and writes on the current stream, and returns
+  // when what it comes after has run.
+  void RunsNow();
 
   // After the kernel: resized or restrided arguments get their new shape and bytes.
   void TakeBackArguments();
@@ -51,6 +60,11 @@ class Lending {
   at::Tensor TakeSparse(const at::Tensor& result);
   at::Tensor ViewOf(const c10::Storage& storage, const at::Tensor& like);
 
+  // The bytes of a result are about to be written on the current stream.
+  void WritesNow(const c10::Storage& storage, size_t size);
+
+  const char* const op_;
+  Accesses accesses_;
   // List ops have thousands of arguments: each is found by address. A deque keeps references valid.
   std::deque<LentStorage> storages_;
   std::deque<std::pair<at::Tensor, at::Tensor>> tensors_;  // original, lent

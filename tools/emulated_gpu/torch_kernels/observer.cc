@@ -1,0 +1,91 @@
+#include "tools/emulated_gpu/torch_kernels/observer.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/emulated_gpu/torch_kernels/host.h"
+#include "tools/emulated_gpu/torch_kernels/tensor_bytes.h"
+
+namespace weir::emulated {
+namespace {
+
+struct KnownOp {
+  std::string name;           // lives as long as the process, as all of this
+  std::vector<bool> written;  // per argument
+};
+
+// Null for events that are no operator.
+const KnownOp* Describe(const at::RecordFunction& event) {
+  static std::mutex mutex;
+  static auto* known = new std::unordered_map<std::string, std::unique_ptr<KnownOp>>;
+  const std::optional<c10::OperatorName> name = event.operator_name();
+  if (!name) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<KnownOp>& op = (*known)[toString(*name)];
+  if (op != nullptr) return op.get();
+  op = std::make_unique<KnownOp>(KnownOp{toString(*name), {}});
+  if (const auto handle = c10::Dispatcher::singleton().findSchema(*name)) {
+    for (const c10::Argument& argument : handle->schema().arguments())
+      op->written.push_back(IsWritten(argument));
+  }
+  return op.get();
+}
+
+// A schema's strings stay where they are, so their addresses name an operator; the text guards against reuse.
+struct CacheSlot {
+  const char* name = nullptr;
+  const char* overload = nullptr;
+  const KnownOp* op = nullptr;
+};
+thread_local std::array<CacheSlot, 512> cache;
+
+const KnownOp* Lookup(const at::RecordFunction& event) {
+  const char *name = event.name(), *overload = event.overload_name();
+  CacheSlot& slot = cache[(reinterpret_cast<uintptr_t>(overload) >> 4) % cache.size()];
+  const bool same = slot.name == name && slot.overload == overload && slot.op != nullptr &&
+                    std::strncmp(slot.op->name.c_str(), name, std::strlen(name)) == 0;
+  if (!same) slot = {name, overload, Describe(event)};
+  return slot.op;
+}
+
+thread_local Accesses accesses;
+
+std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
+  const KnownOp* op = Lookup(event);
+  accesses.clear();
+  if (op == nullptr) {
+    Host().begin_op("", nullptr, 0);
+    return nullptr;
+  }
+  const c10::ArrayRef<const c10::IValue> inputs = event.inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    AddBytes(inputs[i], i < op->written.size() && op->written[i], accesses);
+  }
+  Host().begin_op(op->name.c_str(), accesses.data(), accesses.size());
+  return nullptr;
+}
+
+void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
+  accesses.clear();
+  for (const c10::IValue& result : event.outputs()) AddBytes(result, true, accesses);
+  Host().end_op(accesses.data(), accesses.size());
+}
+
+}  // namespace
+
+void ObserveOps() {
+  at::addGlobalCallback(at::RecordFunctionCallback(&OnStart, &OnEnd)
+                            .needsInputs(true)
+                            .needsOutputs(true)
+                            .scopes({at::RecordScope::FUNCTION}));
+}
+
+}  // namespace weir::emulated

@@ -1,0 +1,12 @@
+// Kernels none: tells the emulator which op runs on each thread and which tensors it has, so that launches can be judged.
+#ifndef WEIR_EMULATED_GPU_TORCH_KERNELS_OBSERVER_H_
+#define WEIR_EMULATED_GPU_TORCH_KERNELS_OBSERVER_H_
+
+namespace weir::emulated {
+
+// Once, before CUDA starts; stays for the life of the process (correctness R6).
+void ObserveOps();
+
+}  // namespace weir::emulated
+
+#endif
