@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -23,16 +23,14 @@ bool Launchable(const Shape& shape) {
   return threads <= 1024 && shape.shared_bytes <= Settings().profile->shared_per_block_optin;
 }
 
-// What the kernel is sure to have been given is in flight, to the end of the mapping or allocation that it points into.
-void NoteLaunch(Stream& stream, const Kernel& kernel, const ArgumentPointers& pointers) {
-  thread_local std::vector<Access> accesses;  // keeps its room
-  accesses.clear();
+// Only what the kernel is sure to have been given.
+void NoteKernel(Stream& stream, const Kernel& kernel, const ArgumentPointers& pointers) {
+  thread_local std::vector<uintptr_t> addresses;  // keeps its room
+  addresses.clear();
   for (size_t i = 0; i < pointers.count; ++i) {
-    const ArgumentPointer& pointer = pointers.first[i];
-    if (!pointer.certain) continue;
-    accesses.push_back({pointer.address, pointer.begin + pointer.size - pointer.address, Use::kUnknown});
+    if (pointers.first[i].certain) addresses.push_back(pointers.first[i].address);
   }
-  NoteWork(stream, kernel.name.c_str(), accesses.data(), accesses.size());
+  NoteLaunch(stream, kernel.name.c_str(), addresses.data(), addresses.size());
 }
 
 }  // namespace
@@ -46,7 +44,7 @@ Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const A
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
-  NoteLaunch(*stream, kernel, CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]));
+  NoteKernel(*stream, kernel, CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]));
   WaitForHostWork(*stream);
   return CUDA_SUCCESS;
 }

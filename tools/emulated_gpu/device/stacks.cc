@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace weir::emulated {
 namespace {
@@ -37,11 +37,8 @@ std::string NameFrames(const ShortStack& stack) {
     Dl_info found;
     // A return address may be the first byte of the next function.
     if (dladdr(static_cast<char*>(stack.frames[i]) - 1, &found) == 0 || found.dli_fbase == own) continue;
-    char place[32];
-    std::snprintf(
-        place, sizeof place, "+0x%zx",
-        static_cast<size_t>(static_cast<char*>(stack.frames[i]) - static_cast<char*>(found.dli_fbase)));
-    std::string name = found.dli_sname == nullptr ? place : Demangled(found.dli_sname);
+    if (found.dli_sname == nullptr) continue;  // most of torch has no names
+    std::string name = Demangled(found.dli_sname);
     if (name.size() > kLongestName) name = name.substr(0, kLongestName) + "...";
     text += (text.empty() ? "" : " < ") + name + " (" + FileName(found.dli_fname) + ")";
   }
@@ -49,6 +46,7 @@ std::string NameFrames(const ShortStack& stack) {
 }
 
 std::string Demangled(const char* name) {
+  if (std::strncmp(name, "_Z", 2) != 0) return name;  // "f" would be the type float
   int status = 0;
   char* readable = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   const std::string text = status == 0 ? readable : name;

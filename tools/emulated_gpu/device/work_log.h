@@ -33,6 +33,7 @@ class WorkLog {
     const LoggedWork& work = ring_[number % kKept];
     if (work.number != number) return "work that is no longer remembered";
     std::string text = Demangled(work.what);
+    if (text.size() > kLongestName) text = text.substr(0, kLongestName) + "...";
     if (*work.op != '\0') text += std::string(" (op ") + work.op + ")";
     return text +
            (work.stream_id == 0 ? " on the legacy stream" : " on stream " + std::to_string(work.stream_id));
@@ -43,6 +44,7 @@ class WorkLog {
   }
 
  private:
+  static constexpr size_t kLongestName = 100;
   static constexpr size_t kKept = size_t{1} << 14;
   std::vector<LoggedWork> ring_;
   uint64_t last_ = 0;
