@@ -8,7 +8,6 @@ namespace weir::emulated {
 namespace {
 
 constexpr char kPointer[] = "_Z1kPf";              // k(float*)
-constexpr char kRange[] = "_Z1rPfS_";              // r(float*, float*)
 constexpr char kArray[] = "_Z1aSt5arrayIPcLm3EE";  // a(std::array<char*, 3ul>)
 constexpr char kStruct[] = "_Z1s7Closure";         // s(Closure)
 constexpr char kLists[] = "_Z1lN2at6native12_GLOBAL__N_118TensorListMetadataILi1EEE";
@@ -20,7 +19,6 @@ class LaunchArguments : public EmulatedDevice {
     setenv("WEIR_KERNELS", "none", 1);
     EmulatedDevice::SetUp();
     const std::string image = MadeCubin({{kPointer, {{0, 8}}},
-                                         {kRange, {{0, 8}, {8, 8}}},
                                          {kArray, {{0, 24}}},
                                          {kStruct, {{0, 24}}},
                                          {kLists, {{0, 3368}}},
@@ -47,7 +45,7 @@ class LaunchArguments : public EmulatedDevice {
   // One frame, mapped without access.
   CUdeviceptr MappedFrame() {
     CUdeviceptr range = 0;
-    EXPECT_EQ(CU(cuMemAddressReserve)(&range, kFrame, 0, 0, 0), CUDA_SUCCESS);
+    EXPECT_EQ(CU(cuMemAddressReserve)(&range, 2 * kFrame, 0, 0, 0), CUDA_SUCCESS);
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -124,12 +122,19 @@ TEST_F(LaunchArguments, OnlyTheEntriesOfAListThatABlockUses_Count) {
   EXPECT_EQ(NewReports(), 1u);
 }
 
-TEST_F(LaunchArguments, EndOfARange_IsFineWithItsBegin) {
-  CUdeviceptr begin = alive_, end = alive_ + kSize;
-  void* arguments[] = {&begin, &end};
-  Launch(kRange, arguments);
+TEST_F(LaunchArguments, EndOfAnAllocation_IsFine) {
+  LaunchWith(kPointer, alive_ + kSize);
   EXPECT_EQ(NewReports(), 0u);
-  LaunchWith(kPointer, end);
+  LaunchWith(kPointer, alive_ + kSize + 1);
+  EXPECT_EQ(NewReports(), 1u);
+}
+
+TEST_F(LaunchArguments, EndOfAMapping_IsReported) {
+  const CUdeviceptr range = MappedFrame();
+  GiveAccess(range);
+  LaunchWith(kPointer, range + kFrame - 1);
+  EXPECT_EQ(NewReports(), 0u);
+  LaunchWith(kPointer, range + kFrame);
   EXPECT_EQ(NewReports(), 1u);
 }
 

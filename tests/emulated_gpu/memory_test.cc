@@ -39,6 +39,16 @@ TEST_F(Memory, Free_Twice_IsReported) {
   EXPECT_EQ(NewReports(), 1u);
 }
 
+TEST_F(Memory, FreedAddresses_AreReusedAsLateAsPossible) {
+  const CUdeviceptr first = Allocate(4096);
+  ASSERT_EQ(CU(cuMemFree)(first), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) {
+    const CUdeviceptr other = Allocate(4096);
+    EXPECT_NE(other, first);
+    ASSERT_EQ(CU(cuMemFree)(other), CUDA_SUCCESS);
+  }
+}
+
 TEST_F(Memory, Copy_IntoFreedMemory_IsReportedAndSticks) {
   const CUdeviceptr address = Allocate(4096);
   ASSERT_EQ(CU(cuMemFree)(address), CUDA_SUCCESS);

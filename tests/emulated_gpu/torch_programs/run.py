@@ -66,11 +66,13 @@ def main() -> None:
         run_once(program, "cpu", on_cpu, None)
         log = run_once(program, "cuda", on_emulated, preload)
         problems = differences(torch.load(on_cpu), torch.load(on_emulated))
-    exit_line = re.search(r"kernels=\w+ launches=(\d+) copies=\d+ reports=(\d+)", log)
+    exit_line = re.search(r"kernels=\w+ launches=(\d+).* copies=\d+ reports=(\d+)", log)
     if exit_line is None or int(exit_line.group(1)) == 0:
         problems.append("the emulated GPU ran nothing")
     elif int(exit_line.group(2)) != 0:
         problems.append(f"reports:\n{log}")
+    if "unchecked_launches" in log:
+        problems.append(f"kernels whose arguments were not checked:\n{log}")
     if problems:
         sys.exit("\n".join(problems))
 

@@ -1,4 +1,8 @@
 """Kernels `none`: the real CUDA host code of each op runs, nothing is computed, nothing is touched that is not mapped."""
+import re
+import subprocess
+import sys
+
 import torch
 import torch.nn.functional as F
 from models import Gpt
@@ -61,3 +65,38 @@ def alone_large_memory_costs_nothing(device):
     with open("/proc/self/statm") as file:
         pages = int(file.read().split()[1]) - before
     assert pages * 4096 < 256 << 20, pages
+
+
+# Each op is given a tensor over memory that went back to the driver.
+USE_FREED = """
+import torch
+def freed():
+    block = torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
+    storage = torch._C._construct_storage_from_data_pointer(block.data_ptr(), block.device, 32 << 20)
+    del block
+    torch.cuda.empty_cache()
+    return torch.empty(0, device="cuda").set_(storage, 0, (1024, 1024))
+alive = torch.ones(1024, 1024, device="cuda")
+for use in (
+    lambda: alive + freed(),
+    lambda: alive + freed().t(),
+    lambda: freed().sum(),
+    lambda: torch._foreach_add([alive, freed()], 1),
+    lambda: torch.cat([alive, freed()]),
+    lambda: alive @ freed(),
+    lambda: torch.nn.functional.linear(alive, freed(), alive[0]),
+):
+    try:
+        use()
+    except RuntimeError:
+        pass
+"""
+
+
+def alone_freed_memory_is_reported(device):
+    done = subprocess.run([sys.executable, "-c", USE_FREED], capture_output=True, text=True)
+    reports = re.findall(r"report: (.*(?:not mapped|not reserved).*)", done.stderr)
+    kernels = ("vectorized_elementwise_kernel", "::elementwise_kernel", "reduce_kernel", "multi_tensor_apply_kernel",
+               "CatArrayBatchedCopy", "cublasGemmEx", "cublasLtMatmul")
+    missing = [kernel for kernel in kernels if not any(kernel in report for report in reports)]
+    assert not missing, f"{missing}: {done.stderr}"

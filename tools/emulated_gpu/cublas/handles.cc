@@ -1,12 +1,8 @@
-// cuBLAS handles and their settings. The routines themselves are generated: launches by name
-// (driver/refusals.cc).
-#pragma GCC visibility push(default)
-#include <cublas_v2.h>
-#pragma GCC visibility pop
-
+// cuBLAS handles and their settings.
 #include <mutex>
 #include <set>
 
+#include "tools/emulated_gpu/cublas/matrices.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -19,6 +15,8 @@ struct Handle {
   cudaStream_t stream = nullptr;
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   cublasPointerMode_t pointers = CUBLAS_POINTER_MODE_HOST;
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
 };
 
 std::mutex mutex;
@@ -33,6 +31,18 @@ Handle* Find(cublasHandle_t opaque, const char* call) {
 }
 
 }  // namespace
+
+namespace weir::emulated {
+
+bool PlaceOfHandle(cublasHandle_t opaque, const char* call, CUstream* stream, Matrix* workspace) {
+  const Handle* handle = Find(opaque, call);
+  if (handle == nullptr) return false;
+  *stream = handle->stream;
+  *workspace = Workspace(handle->workspace, handle->workspace_bytes);
+  return true;
+}
+
+}  // namespace weir::emulated
 
 extern "C" {
 
@@ -59,14 +69,18 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t opaque, cudaStream_t stream) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (FindStream(stream, "cublasSetStream") == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   handle->stream = stream;
+  handle->workspace = nullptr;  // documented: back to the library's own
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t opaque, void* workspace, size_t) {
-  if (Find(opaque, "cublasSetWorkspace") == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t opaque, void* workspace, size_t bytes) {
+  Handle* handle = Find(opaque, "cublasSetWorkspace");
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   // Documented: the address must be 256-byte aligned.
-  return reinterpret_cast<uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
-                                                           : CUBLAS_STATUS_INVALID_VALUE;
+  if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return CUBLAS_STATUS_INVALID_VALUE;
+  handle->workspace = workspace;
+  handle->workspace_bytes = bytes;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t opaque, cublasMath_t mode) {

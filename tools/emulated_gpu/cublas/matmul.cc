@@ -1,34 +1,101 @@
-// cuBLASLt: descriptors, the algorithm question and the product. A product is a launch.
+// cuBLASLt: descriptors, the algorithm question and the product, whose matrices are checked by their layouts.
 #pragma GCC visibility push(default)
 #include <cublasLt.h>
 #pragma GCC visibility pop
 
 #include <cstring>
+#include <vector>
 
-#include "tools/emulated_gpu/device/launches.h"
+#include "tools/emulated_gpu/cublas/matrices.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
-#include "tools/emulated_gpu/device/streams.h"
 
 using namespace weir::emulated;
 
 namespace {
 
-// Descriptors are plain memory; nothing here reads them yet.
-template <typename Descriptor>
-cublasStatus_t Create(Descriptor** descriptor) {
-  if (descriptor == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  *descriptor = new Descriptor{};
+// What the opaque handles point to.
+struct Layout {
+  cudaDataType type;
+  uint64_t rows, cols;
+  int64_t ld;
+  int32_t order = CUBLASLT_ORDER_COL, batch = 1;
+  int64_t stride = 0;
+};
+struct Description {
+  // Vectors and scales by attribute; only their first element is looked at.
+  const void* pointers[64] = {};
+};
+struct Preference {};
+
+Layout* Of(cublasLtMatrixLayout_t handle) { return reinterpret_cast<Layout*>(handle); }
+Description* Of(cublasLtMatmulDesc_t handle) { return reinterpret_cast<Description*>(handle); }
+Preference* Of(cublasLtMatmulPreference_t handle) { return reinterpret_cast<Preference*>(handle); }
+
+bool IsPointer(cublasLtMatmulDescAttributes_t attribute) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_C_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_D_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_AMAX_D_POINTER:
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER:
+    case CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+void Take(T* field, const void* value, size_t size) {
+  if (size == sizeof *field) std::memcpy(field, value, size);
+}
+
+void SetLayout(Layout* layout, cublasLtMatrixLayoutAttribute_t attribute, const void* value, size_t size) {
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_TYPE:
+      return Take(&layout->type, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_ORDER:
+      return Take(&layout->order, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_ROWS:
+      return Take(&layout->rows, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_COLS:
+      return Take(&layout->cols, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_LD:
+      return Take(&layout->ld, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return Take(&layout->batch, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return Take(&layout->stride, value, size);
+    default:
+      return;  // nothing that changes where the matrix lies
+  }
+}
+
+Matrix MatrixOf(const void* base, cublasLtMatrixLayout_t handle, Use use) {
+  const Layout& layout = *Of(handle);
+  auto rows = static_cast<int64_t>(layout.rows), cols = static_cast<int64_t>(layout.cols);
+  if (layout.order == CUBLASLT_ORDER_ROW) std::swap(rows, cols);
+  return {base, rows, cols, layout.ld, BytesOf(layout.type), use, layout.batch, layout.stride};
+}
+
+template <typename T, typename Handle>
+cublasStatus_t Create(Handle* handle, T* made) {
+  if (handle == nullptr) {
+    delete made;
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  *handle = reinterpret_cast<Handle>(made);
   return CUBLAS_STATUS_SUCCESS;
 }
 
-template <typename Descriptor>
-cublasStatus_t Destroy(Descriptor* descriptor) {
-  delete descriptor;
+template <typename Handle>
+cublasStatus_t Destroy(Handle handle) {
+  delete Of(handle);
   return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t Set(const void* descriptor, const void* value) {
-  return descriptor == nullptr || value == nullptr ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -47,26 +114,32 @@ size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* descriptor, cublasComputeType_t,
                                         cudaDataType_t) {
-  return Create(descriptor);
+  return Create(descriptor, new Description);
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) { return Destroy(descriptor); }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t,
-                                              const void* value, size_t) {
-  return Set(descriptor, value);
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              size_t size) {
+  if (descriptor == nullptr || value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (IsPointer(attribute)) Take(&Of(descriptor)->pointers[attribute], value, size);
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t, uint64_t,
-                                          int64_t) {
-  return Create(layout);
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
+                                          uint64_t cols, int64_t ld) {
+  return Create(layout, new Layout{type, rows, cols, ld});
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return Destroy(layout); }
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
-                                                cublasLtMatrixLayoutAttribute_t, const void* value, size_t) {
-  return Set(layout, value);
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                size_t size) {
+  if (layout == nullptr || value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  SetLayout(Of(layout), attribute, value, size);
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  return Create(preference);
+  return Create(preference, new Preference);
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
   return Destroy(preference);
@@ -74,7 +147,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t, const void* value,
                                                     size_t) {
-  return Set(preference, value);
+  return preference == nullptr || value == nullptr ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 
 // One algorithm that needs no workspace.
@@ -90,12 +163,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*,
-                              cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t, const void*,
-                              const void*, cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t,
-                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
-  if (FindStream(stream, "cublasLtMatmul") == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  return LaunchLibraryCall("cublasLtMatmul") == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS
-                                                             : CUBLAS_STATUS_NOT_SUPPORTED;
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor, const void*, const void* a,
+                              cublasLtMatrixLayout_t layout_a, const void* b, cublasLtMatrixLayout_t layout_b,
+                              const void*, const void* c, cublasLtMatrixLayout_t layout_c, void* d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t*, void* workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
+  if (descriptor == nullptr || layout_a == nullptr || layout_b == nullptr || layout_d == nullptr)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  thread_local std::vector<Matrix> matrices;  // keeps its room
+  matrices = {MatrixOf(a, layout_a, Use::kRead), MatrixOf(b, layout_b, Use::kRead),
+              MatrixOf(d, layout_d, Use::kWrite), Workspace(workspace, workspace_bytes)};
+  if (c != nullptr && c != d && layout_c != nullptr) matrices.push_back(MatrixOf(c, layout_c, Use::kRead));
+  for (const void* pointer : Of(descriptor)->pointers) {
+    if (pointer != nullptr) matrices.push_back(Scalar(pointer, 1, Use::kUnknown));
+  }
+  return ComputeOnStream("cublasLtMatmul", stream, matrices.data(), matrices.size());
 }
 }

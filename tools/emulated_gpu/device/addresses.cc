@@ -65,10 +65,12 @@ bool TakeAt(uintptr_t address, size_t size) {
   return true;
 }
 
-uintptr_t TakeFrom(std::map<uintptr_t, size_t>::iterator range, std::map<uintptr_t, size_t>::iterator last,
-                   size_t size, size_t alignment) {
-  for (; range != last; ++range) {
-    const uintptr_t begin = AlignUp(range->first, alignment);
+// The first range at or above `from`; a free range that begins below it is cut there.
+uintptr_t TakeFrom(uintptr_t from, size_t size, size_t alignment) {
+  auto range = free_ranges.upper_bound(from);
+  if (range != free_ranges.begin()) --range;
+  for (; range != free_ranges.end(); ++range) {
+    const uintptr_t begin = AlignUp(std::max(range->first, from), alignment);
     if (begin + size > range->first + range->second) continue;
     CutOut(range, begin, size);
     return begin;
@@ -104,8 +106,8 @@ uintptr_t TakeAddresses(size_t size, size_t alignment, uintptr_t hint) {
   if (window_count == 0 && !AddWindow(kGranularity)) return 0;
   if (hint != 0 && hint % alignment == 0 && TakeAt(hint, size)) return hint;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    uintptr_t found = TakeFrom(free_ranges.lower_bound(cursor), free_ranges.end(), size, alignment);
-    if (found == 0) found = TakeFrom(free_ranges.begin(), free_ranges.end(), size, alignment);
+    uintptr_t found = TakeFrom(cursor, size, alignment);
+    if (found == 0) found = TakeFrom(0, size, alignment);
     if (found != 0) return found;
     if (attempt == 0 && !AddWindow(size + alignment)) return 0;
   }

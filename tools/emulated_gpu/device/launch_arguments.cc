@@ -68,14 +68,12 @@ void Scan(const ArgumentWords& words, const char* argument, size_t filled) {
   }
 }
 
-bool IsEndOfRange(uintptr_t address) {
-  for (const ArgumentPointer& pointer : found.pointers) {
-    uintptr_t hole = 0;
-    if (pointer.address >= address) continue;
-    if (pointer.begin + pointer.size == address) return true;
-    if (IsAccessible(pointer.address, address - pointer.address, Permission::kRead, &hole)) return true;
-  }
-  return false;
+// One past the end of an allocation. Between mappings there is no gap that would tell it from the begin of the next.
+bool IsEndOfAllocation(uintptr_t address) {
+  Placement range;
+  uintptr_t begin = 0;
+  size_t size = 0;
+  return IsTouchable(address - 1, &range) && !LocateMapping(address - 1, &begin, &size);
 }
 
 void ReportSuspect(const Kernel& kernel, const Suspect& suspect) {
@@ -118,7 +116,7 @@ ArgumentPointers CheckArguments(const Kernel& kernel, const Arguments& arguments
       Scan(words, argument, FilledCount(words, argument, parameter.size, grid_x, grid_y));
   }
   for (const Suspect& suspect : found.suspects) {
-    if (!IsEndOfRange(suspect.address)) ReportSuspect(kernel, suspect);
+    if (!IsEndOfAllocation(suspect.address)) ReportSuspect(kernel, suspect);
   }
   return {found.pointers.data(), found.pointers.size()};
 }

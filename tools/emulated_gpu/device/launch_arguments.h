@@ -2,8 +2,8 @@
 // structs included, that is an address of the device counts as a pointer; the ABI aligns pointers to 8 bytes. Words that
 // may be leftovers of the host's stack (argument_words.h) are handed on as such, and never reported.
 //
-// A pointer to memory that kernels may not touch is a report. One past the end is legal if the same launch is also given
-// a pointer from which the memory is touchable up to there (a range has a begin and an end).
+// A pointer to memory that kernels may not touch is a report. One past the end of a cudaMalloc or cuMemAlloc allocation is
+// fine: ranges have ends. Not so for mappings, where the next begins right there.
 // Not seen: pointers in tables that lie in device memory, TMA descriptors, 32-bit offsets from a base.
 #ifndef WEIR_EMULATED_GPU_DEVICE_LAUNCH_ARGUMENTS_H_
 #define WEIR_EMULATED_GPU_DEVICE_LAUNCH_ARGUMENTS_H_

@@ -32,6 +32,9 @@ auto& variables = *new std::map<const void*, std::pair<uintptr_t, size_t>>;  // 
 constexpr size_t kPage = 4096;
 size_t AlignUp(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
+// Addresses of an allocation: one granule more than it needs, so that one past its end is never inside another.
+size_t RangeBytes(size_t size) { return AlignUp(size, kGranularity) + kGranularity; }
+
 // Real memory over the range. Untouched pages cost nothing.
 bool MakeUsable(uintptr_t address, size_t size) {
   return mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
@@ -39,10 +42,10 @@ bool MakeUsable(uintptr_t address, size_t size) {
 }
 
 uintptr_t NewUsableRange(size_t size) {
-  const uintptr_t address = TakeAddresses(AlignUp(size, kGranularity), kGranularity, 0);
+  const uintptr_t address = TakeAddresses(RangeBytes(size), kGranularity, 0);
   if (address == 0) return 0;
   if (MakeUsable(address, AlignUp(size, kPage))) return address;
-  ReturnAddresses(address, AlignUp(size, kGranularity));
+  ReturnAddresses(address, RangeBytes(size));
   return 0;
 }
 
@@ -104,7 +107,7 @@ Status FreeDevice(uintptr_t address) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   RegionsRemoved(address, size, "cuMemFree");
-  ReturnAddresses(address, AlignUp(size, kGranularity));
+  ReturnAddresses(address, RangeBytes(size));
   ReturnDeviceBytes(AlignUp(size, 512));
   return CUDA_SUCCESS;
 }

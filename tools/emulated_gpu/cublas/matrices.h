@@ -1,0 +1,51 @@
+// What a cuBLAS call reads and writes, from its signature: checked against what is mapped, and noted as work of the
+// stream. Any thread.
+#ifndef WEIR_EMULATED_GPU_CUBLAS_MATRICES_H_
+#define WEIR_EMULATED_GPU_CUBLAS_MATRICES_H_
+
+#pragma GCC visibility push(default)
+#include <cublas_v2.h>
+#pragma GCC visibility pop
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/status.h"
+
+namespace weir::emulated {
+
+// As stored: `cols` columns of `rows` elements of `element` bytes, `ld` elements apart; `batch` such matrices, `stride`
+// elements apart. Addresses of the host (scalars, results) are not looked at.
+struct Matrix {
+  const void* base = nullptr;
+  int64_t rows = 0, cols = 0, ld = 0;
+  size_t element = 0;
+  Use use = Use::kRead;
+  int64_t batch = 1, stride = 0;
+};
+
+// n elements, `increment` apart; a negative increment runs backwards over the same range.
+Matrix Vector(const void* base, int64_t n, int64_t increment, size_t element, Use use);
+// One element.
+Matrix Scalar(const void* base, size_t element, Use use);
+// A matrix that a product uses as `rows` by `cols`, transposed or not.
+Matrix Operand(const void* base, cublasOperation_t operation, int64_t rows, int64_t cols, int64_t ld,
+               size_t element);
+
+// Room that a routine may use as it likes: it is in flight, that is all.
+Matrix Workspace(const void* base, size_t bytes);
+
+size_t BytesOf(cudaDataType type);  // of one element, at least 1
+
+// The routine `call`: INVALID_VALUE for a dead handle or stream, NOT_SUPPORTED with kernels cpu, EXECUTION_FAILED when
+// memory is not there (reported by name).
+cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer_list<Matrix> matrices);
+cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count);
+
+// handles.cc: false, and reported, when the handle is not alive.
+bool PlaceOfHandle(cublasHandle_t handle, const char* call, CUstream* stream, Matrix* workspace);
+
+}  // namespace weir::emulated
+
+#endif
