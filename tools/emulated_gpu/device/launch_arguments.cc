@@ -9,6 +9,7 @@
 
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/vmm.h"
 
@@ -21,17 +22,17 @@ struct Suspect {
 };
 
 struct Found {
-  std::vector<ArgumentPointer> pointers;
+  std::vector<uintptr_t> pointers;
   std::vector<Suspect> suspects;
 };
 thread_local Found found;  // keeps its room, so that a launch allocates nothing
 
 void Look(uintptr_t word, size_t parameter, size_t offset, bool certain) {
-  if (!WasEverTaken(word)) return;
+  if (!WasEverTaken(word) || !(certain || InTensorOfOp(word))) return;
   Placement range;
   if (IsTouchable(word, &range)) {
-    found.pointers.push_back({word, range.begin, range.size, certain});
-  } else if (certain) {
+    found.pointers.push_back(word);
+  } else {
     found.suspects.push_back({word, parameter, offset});
   }
 }

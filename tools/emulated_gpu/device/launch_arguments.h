@@ -1,6 +1,6 @@
 // Kernels `none`: what a launch was given is checked against what is mapped. Any 8-byte word of a parameter, members of
 // structs included, that is an address of the device counts as a pointer; the ABI aligns pointers to 8 bytes. Words that
-// may be leftovers of the host's stack (argument_words.h) are handed on as such, and never reported.
+// may be leftovers of the host's stack (argument_words.h) count only when they lie in a tensor of an op that is running.
 //
 // A pointer to memory that kernels may not touch is a report. One past the end of a cudaMalloc or cuMemAlloc allocation is
 // fine: ranges have ends. Not so for mappings, where the next begins right there.
@@ -22,17 +22,10 @@ struct Arguments {
   size_t buffer_size = 0;
 };
 
-struct ArgumentPointer {
-  uintptr_t address;
-  uintptr_t begin;  // of the allocation or mapping that it points into
-  size_t size;
-  bool certain;  // false: perhaps a leftover
-};
-
 // The pointers that may be used, in a list of this thread that holds until its next call. A kernel whose parameters are
 // not known has none; that is told once per reason and counted (Counters::unchecked_launches).
 struct ArgumentPointers {
-  const ArgumentPointer* first = nullptr;
+  const uintptr_t* first = nullptr;
   size_t count = 0;
 };
 // `grid_x` and `grid_y` are those of the launch.

@@ -1,7 +1,6 @@
 #include "tools/emulated_gpu/device/launches.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -23,16 +22,6 @@ bool Launchable(const Shape& shape) {
   return threads <= 1024 && shape.shared_bytes <= Settings().profile->shared_per_block_optin;
 }
 
-// Only what the kernel is sure to have been given.
-void NoteKernel(Stream& stream, const Kernel& kernel, const ArgumentPointers& pointers) {
-  thread_local std::vector<uintptr_t> addresses;  // keeps its room
-  addresses.clear();
-  for (size_t i = 0; i < pointers.count; ++i) {
-    if (pointers.first[i].certain) addresses.push_back(pointers.first[i].address);
-  }
-  NoteLaunch(stream, kernel.name.c_str(), addresses.data(), addresses.size());
-}
-
 }  // namespace
 
 Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const Arguments& arguments) {
@@ -44,7 +33,8 @@ Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const A
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
-  NoteKernel(*stream, kernel, CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]));
+  const ArgumentPointers pointers = CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]);
+  NoteLaunch(*stream, kernel.name.c_str(), pointers.first, pointers.count);
   WaitForHostWork(*stream);
   return CUDA_SUCCESS;
 }

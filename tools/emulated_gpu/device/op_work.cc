@@ -104,6 +104,14 @@ void EndOp(const WeirEmulatedAccess* results, size_t count) {
   SetCurrentOp(stack.depth == 0 ? "" : stack.ops[stack.depth - 1].name);
 }
 
+bool InTensorOfOp(uintptr_t address) {
+  found.clear();
+  for (size_t depth = stack.depth; depth > 0; --depth) {
+    if (FindIn(stack.ops[depth - 1], address)) return true;
+  }
+  return false;
+}
+
 void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count) {
   found.clear();
   for (size_t i = 0; i < count; ++i) {

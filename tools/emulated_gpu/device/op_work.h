@@ -26,6 +26,9 @@ void EndOp(const WeirEmulatedAccess* results, size_t count);
 // addresses of device or pinned memory do no harm.
 void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count);
 
+// Whether the address lies in a tensor that an op of this thread was given (kernels none).
+bool InTensorOfOp(uintptr_t address);
+
 }  // namespace weir::emulated
 
 #endif
