@@ -28,6 +28,7 @@ struct StorageHooks {
   void (*retain)(void* storage) = nullptr;
   void (*deny)(void* storage, const void* base, const char* text) = nullptr;
   void (*allow)(void* storage) = nullptr;
+  const char* (*veto)() = nullptr;  // no lock is held
 };
 
 struct TouchRequest {

@@ -82,6 +82,10 @@ absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& 
     refusal.text = "a thread runs with record functions disabled, so its ops cannot be seen";
     return PageCount();
   }
+  if (const char* veto = hooks_.veto != nullptr ? hooks_.veto() : nullptr; veto != nullptr) {
+    refusal.text = veto;
+    return PageCount();
+  }
   // One that is too large for the RAM that is left must not hide those that are not.
   std::vector<Victim> victims;
   do {

@@ -17,6 +17,7 @@
 #include "pytorch_plugin/refuse.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/thread_state.h"
+#include "pytorch_plugin/torch_version.h"
 
 namespace weir::plugin {
 namespace {
@@ -33,7 +34,7 @@ constexpr uint8_t kPriority = 255;  // of c10::SetAllocator: over everything sta
 struct Observers {
   std::mutex mutex;
   std::vector<OutOfMemoryObserver> oom;
-  std::vector<OomRejectionObserver> rejection;
+  std::vector<AnyMinorAllocator::OomRejectionObserver> rejection;
   std::vector<AllocatorTraceTracker> trackers;  // kept; Weir has no segments whose events they want
 };
 
@@ -97,7 +98,7 @@ DeviceIndex CurrentDevice() {
 // Pool and default streams of torch have odd ids or 0; an external stream's id is its handle, which is even.
 bool IsExternal(c10::cuda::CUDAStream stream) { return stream.id() != 0 && (stream.id() & 1) == 0; }
 
-class WeirAllocator final : public CUDAAllocator {
+class WeirAllocator final : public AnyMinorAllocator {
  public:
   explicit WeirAllocator(CUDAAllocator* native) : native_(native) {}
 

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define WEIR_CORE_ABI_VERSION 1u
+#define WEIR_CORE_ABI_VERSION 2u
 #define WEIR_API __attribute__((visibility("default")))
 
 enum WeirCode {
@@ -35,7 +35,7 @@ typedef struct WeirError {
 } WeirError;
 
 /* What the core asks of the torch side. `storage` is a c10::StorageImpl*, opaque here. All may be called with a
- * Weir lock held except storage_release, wait_begin and wait_end; none may call back into the core, take the GIL
+ * Weir lock held except storage_release, wait_begin, wait_end and eviction_veto; none may call back into the core, take the GIL
  * (wait_begin/wait_end excepted) or change a strong reference count (R8). */
 typedef struct WeirHost {
   uint32_t abi_version;                   /* WEIR_CORE_ABI_VERSION */
@@ -47,6 +47,9 @@ typedef struct WeirHost {
   void (*storage_allow)(void* storage);   /* undoes storage_deny (resident again) */
   void* (*wait_begin)(void);              /* about to wait: release the GIL if held; returns a token */
   void (*wait_end)(void* token);          /* the wait is over */
+  /* Before each eviction: why nothing may leave now, in words that live for ever (no lock is held); returns NULL, or is
+   * NULL, where everything may. */
+  const char* (*eviction_veto)(void);
 } WeirHost;
 
 /* Reads the options and stores `host` (which must live for ever). No driver call, no thread. Once per process;

@@ -6,6 +6,7 @@
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
+#include "pytorch_plugin/torch_version.h"
 
 namespace {
 
@@ -34,7 +35,7 @@ int weir_plugin_pin(void* storage, char* text, size_t size) {
 
 uintptr_t weir_plugin_address(void* storage) {
   c10::StorageImpl* impl = Impl(storage);
-  const bool plain = !impl->throw_on_immutable_data_ptr() || weir::plugin::DeniedByUs(impl);
+  const bool plain = !weir::plugin::Throws(*impl) || weir::plugin::DeniedByUs(impl);
   return plain ? reinterpret_cast<uintptr_t>(BaseOf(storage)) : 0;
 }
 

@@ -16,6 +16,7 @@
 
 #include "pytorch_plugin/allocator_adapter.h"
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/list_ops.h"
 #include "pytorch_plugin/loader/plugin_entry.h"
 #include "pytorch_plugin/op_guard.h"
@@ -23,14 +24,16 @@
 #include "pytorch_plugin/refuse.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/thread_state.h"
+#include "pytorch_plugin/torch_version.h"
 
 extern "C" uint64_t aoti_torch_abi_version();
 
 namespace weir::plugin {
 namespace {
 
-const WeirHost host = {WEIR_CORE_ABI_VERSION, &StorageRetain, &StorageRelease, &StorageDeny,
-                       &StorageAllow,         &ReleaseGil,    &RetakeGil};
+const WeirHost host = {
+    WEIR_CORE_ABI_VERSION, &StorageRetain, &StorageRelease, &StorageDeny,
+    &StorageAllow,         &ReleaseGil,    &RetakeGil,      kOnlyKnownConsumers ? &ForeignCode : nullptr};
 
 // Compared exactly: C++ layouts change with every minor of torch.
 bool VersionMatches() {
@@ -111,7 +114,8 @@ extern "C" WEIR_API int weir_plugin_load(int mode) {
     return 1;
   }
   if (!VersionMatches()) {
-    weir_log(0, "this plugin is for torch " WEIR_TORCH_VERSIONS " and another torch is loaded");
+    weir_log(0, "this plugin is for torch " C10_STRINGIZE(TORCH_VERSION_MAJOR) "." C10_STRINGIZE(
+                    TORCH_VERSION_MINOR) " and another torch is loaded");
     return 1;
   }
   try {

@@ -15,6 +15,7 @@
 #include "pytorch_plugin/list_route.h"
 #include "pytorch_plugin/op_guard.h"
 #include "pytorch_plugin/thread_state.h"
+#include "pytorch_plugin/torch_version_lists.h"
 #include "pytorch_plugin/touches.h"
 
 namespace weir::plugin {
@@ -249,7 +250,7 @@ int RegisterListOps() {
     ListOp& op = *(Table()[name] = Describe(*handle));
     const std::string full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
     library->impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&RunListOp>());
-    op.ours = handle->lookup(DispatchKeySet(DispatchKey::CUDA));
+    op.ours = KernelFor(*handle, DispatchKeySet(DispatchKey::CUDA));
   }
   return static_cast<int>(Table().size());
 }
@@ -260,7 +261,7 @@ const ListOp* FindListOp(const c10::OperatorName& op) {
 }
 
 bool ReachesOurKernel(const ListOp& op) {
-  return op.handle.lookup(DispatchKeySet(DispatchKey::CUDA))._equalsBoxedAndUnboxed(*op.ours);
+  return KernelFor(op.handle, DispatchKeySet(DispatchKey::CUDA))._equalsBoxedAndUnboxed(*op.ours);
 }
 
 }  // namespace weir::plugin

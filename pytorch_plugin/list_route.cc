@@ -1,8 +1,8 @@
 #include "pytorch_plugin/list_route.h"
 
-#include <ATen/native/ForeachUtils.h>
-
 #include <algorithm>
+
+#include "pytorch_plugin/torch_version_lists.h"
 
 namespace weir::plugin {
 namespace {
@@ -87,7 +87,7 @@ bool PositionsOverlap(const ListArguments& arguments) {
 
 bool SlowForCertain(const ListArguments& arguments, bool is_copy) {
   std::vector<at::TensorList> lists(arguments.lists.begin(), arguments.lists.end());
-  return !at::native::check_fast_path_restrictions(lists, {}, false, is_copy);
+  return !MayTakeFastRoute(lists, is_copy);
 }
 
 bool IsTensorScalars(const c10::IValue& value, const std::string& name, size_t length) {

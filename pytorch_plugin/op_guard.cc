@@ -14,10 +14,12 @@
 
 #include "pytorch_plugin/composite_ops.h"
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/list_ops.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
 #include "pytorch_plugin/thread_state.h"
+#include "pytorch_plugin/torch_version.h"
 #include "pytorch_plugin/touches.h"
 
 namespace weir::plugin {
@@ -30,7 +32,7 @@ struct OpInfo {
   std::vector<bool> made;     // per result: a new tensor that counts as seen; empty if there is none
   bool container = false;
   bool view = false;
-  bool collective = false;
+  bool keeps = false;  // its arguments are pinned for good: collectives, and what R3 says of this minor
   const ListOp* list = nullptr;
 };
 
@@ -55,7 +57,11 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   info->name = op.name;
   info->container = IsContainerOp(op.name);
   info->view = IsViewOp(op.name);
-  info->collective = IsCollectiveOp(op.name);
+  info->keeps = IsCollectiveOp(op.name);
+  if (kOnlyKnownConsumers) {
+    info->keeps = info->keeps || !IsKnownConsumer(op.name);
+    NoteOperator(op.name);
+  }
   info->list = FindListOp(op);
   const bool told = SchemaTellsWrites(op.name);
   std::optional<c10::OperatorHandle> handle = c10::Dispatcher::singleton().findSchema(op);
@@ -118,7 +124,7 @@ void Touch(ThreadState& thread, const OpInfo& info) {
   WeirError error;
   if (!TouchCollected(thread, &error)) {
     ArmPendingOom(thread, error.text);
-  } else if (info.collective) {
+  } else if (info.keeps) {
     PinForGood(thread);
   }
 }

@@ -8,7 +8,9 @@
 
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/escaped_pointers.h"
+#include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/python_hooks_source.h"
+#include "pytorch_plugin/torch_version.h"
 
 namespace weir::plugin {
 namespace {
@@ -66,13 +68,15 @@ std::string Address(const void* function) {
 
 void InstallPythonHooks() {
   if (!Running()) return;
-  const std::string source = std::string(kPythonHooks) + "\n_weir_install(" +
-                             Address(reinterpret_cast<const void*>(&weir_plugin_pin)) + "," +
-                             Address(reinterpret_cast<const void*>(&weir_plugin_address)) + "," +
-                             Address(reinterpret_cast<const void*>(&weir_plugin_hold)) + "," +
-                             Address(reinterpret_cast<const void*>(&weir_plugin_let_go)) + "," +
-                             Address(reinterpret_cast<const void*>(&weir_read_addresses)) +
-                             ")\ndel _weir_install\n";
+  const std::string source =
+      std::string(kPythonHooks) + "\n_weir_install(" +
+      Address(reinterpret_cast<const void*>(&weir_plugin_pin)) + "," +
+      Address(reinterpret_cast<const void*>(&weir_plugin_address)) + "," +
+      Address(reinterpret_cast<const void*>(&weir_plugin_hold)) + "," +
+      Address(reinterpret_cast<const void*>(&weir_plugin_let_go)) + "," +
+      Address(reinterpret_cast<const void*>(&weir_read_addresses)) + "," +
+      Address(kOnlyKnownConsumers ? reinterpret_cast<const void*>(&weir_plugin_note_foreign) : nullptr) +
+      ")\ndel _weir_install\n";
   const int gil = Api().ensure_gil();
   if (Api().run(source.c_str(), nullptr) != 0) {
     weir_log(1, "the Python wrappers of data_ptr() and resize_() could not be installed");

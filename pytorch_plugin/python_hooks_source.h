@@ -6,9 +6,10 @@
 namespace weir::plugin {
 
 // `pin(storage, text, size)` -> 0 or an error code with text; `address(storage)`; `hold(storage, ...)` and
-// `let_go()` keep a storage's block resident in between; `reading(on)` brackets a profiler. A storage is its StorageImpl's address (`_cdata`).
+// `let_go()` keep a storage's block resident in between; `reading(on)` brackets a profiler; `note_foreign(name)` or 0. A
+// storage is its StorageImpl's address (`_cdata`).
 inline constexpr char kPythonHooks[] = R"PY(
-def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at):
+def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at, note_foreign_at):
     import ctypes, functools, sys
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "UntypedStorage") or hasattr(torch.UntypedStorage, "_weir"):
@@ -148,6 +149,23 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at):
         wrap(sys.modules["torch.utils.dlpack"], "to_dlpack", torch._C._to_dlpack)
     wrap(torch, "to_dlpack", torch._C._to_dlpack)
     torch.UntypedStorage._weir = True
+
+    # R3, where it asks for it: compiled code is noticed when torch's compiler for it is imported.
+    if note_foreign_at:
+        note_foreign = ctypes.CFUNCTYPE(None, text_type)(note_foreign_at)
+        compilers = ("torch._inductor.compile_fx", "torch._inductor.runtime.triton_heuristics")
+
+        class Watch:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name in compilers:
+                    note_foreign(name.encode())
+                return None
+
+        for name in compilers:
+            if name in sys.modules:
+                note_foreign(name.encode())
+        sys.meta_path.insert(0, Watch)
 )PY";
 
 }  // namespace weir::plugin

@@ -110,9 +110,9 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   if (!allocator.ok()) return allocator.status();
   device->allocator = *std::move(allocator);
   device->ram = std::make_unique<PinnedStore>(*driver_, *ram);
-  device->pager =
-      std::make_unique<Pager>(*device->allocator, *device->ram, *policy_,
-                              StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow});
+  device->pager = std::make_unique<Pager>(
+      *device->allocator, *device->ram, *policy_,
+      StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow, host_.eviction_veto});
   device->pager->AddBlindThread(blind_threads_.load());
   device->pager->AddAddressReader(address_readers_.load());
   device->allocator->SetRoomMaker(device->pager.get());

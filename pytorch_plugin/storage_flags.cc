@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pytorch_plugin/streams.h"
+#include "pytorch_plugin/torch_version.h"
 
 namespace weir::plugin {
 namespace {
@@ -42,15 +43,15 @@ void ThrowPendingOom(StorageImpl*) {
 // first.
 void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
   StorageImpl* storage = Impl(touch.storage);
-  if (storage == nullptr || storage->has_materializer()) return;
+  if (storage == nullptr || HasHook(*storage)) return;
   // Not resident and yet not flagged: while a profiler reads addresses.
-  const bool denied = storage->throw_on_immutable_data_ptr() || weir_is_resident(BaseOf(storage)) == 0;
+  const bool denied = Throws(*storage) || weir_is_resident(BaseOf(storage)) == 0;
   if (touch.written == 0 && !denied) return;
   StorageRetain(storage);
-  ArmedStorage armed{storage, BaseOf(storage), touch.written != 0, TextOf(storage)};
+  ArmedStorage armed{storage, BaseOf(storage), kHasMaterializer && touch.written != 0, TextOf(storage)};
   if (armed.hooked) {
-    storage->clear_data_ptr_access_error_msg_();
-    storage->set_materializer(&ThrowPendingOom);
+    ClearThrowing(*storage);
+    SetHook(*storage, &ThrowPendingOom);
   } else {
     SetFlag(storage, text);
   }
@@ -59,11 +60,11 @@ void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
 
 void Disarm(const ArmedStorage& armed) {
   StorageImpl* storage = Impl(armed.storage);
-  if (armed.hooked) storage->clear_materializer();
+  if (armed.hooked) ClearHook(*storage);
   if (BaseOf(storage) == armed.base && !armed.denied.empty() && weir_is_resident(armed.base) == 0) {
     SetFlag(storage, armed.denied);
   } else {
-    storage->clear_data_ptr_access_error_msg_();
+    ClearThrowing(*storage);
   }
   StorageRelease(storage);
 }
@@ -80,11 +81,11 @@ void StorageDeny(void* storage, const void* base, const char* text) {
 }
 
 void StorageAllow(void* storage) {
-  if (DeniedByUs(Impl(storage))) Impl(storage)->clear_data_ptr_access_error_msg_();
+  if (DeniedByUs(Impl(storage))) ClearThrowing(*Impl(storage));
 }
 
 bool DeniedByUs(StorageImpl* storage) {
-  if (!storage->throw_on_immutable_data_ptr()) return false;
+  if (!Throws(*storage)) return false;
   const std::string text = TextOf(storage);
   return text.rfind(kMark, 0) == 0 || text.rfind("CUDA out of memory", 0) == 0;
 }
@@ -97,8 +98,8 @@ bool IsManaged(StorageImpl* storage) {
       deleter != pluggable_deleter.load(std::memory_order_relaxed)) {
     return false;
   }
-  if (storage->has_materializer() || storage->throw_on_mutable_data_ptr()) return false;
-  return !storage->throw_on_immutable_data_ptr() || DeniedByUs(storage);
+  if (HasHook(*storage) || ThrowsOnWrite(*storage)) return false;
+  return !Throws(*storage) || DeniedByUs(storage);
 }
 
 void AcceptDeleter(c10::DeleterFnPtr deleter) {

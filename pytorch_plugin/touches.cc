@@ -7,6 +7,7 @@
 
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
+#include "pytorch_plugin/torch_version.h"
 
 namespace weir::plugin {
 namespace {
@@ -58,7 +59,7 @@ bool ForEachDevice(ThreadState& thread, Touch touch) {
 void AllowStale(const WeirTouch* touches, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     auto* storage = static_cast<c10::StorageImpl*>(touches[i].storage);
-    if (storage != nullptr && storage->throw_on_immutable_data_ptr()) StorageAllow(storage);
+    if (storage != nullptr && Throws(*storage)) StorageAllow(storage);
   }
 }
 

@@ -3,10 +3,11 @@
 quick   unit tests and tidy checks
 ci      quick, the same under sanitizers, the tests on the emulated GPU, and each end-to-end program once with its
         matrix sampled by a seed
-full    ci with whole matrices
+full    ci with whole matrices, and on every torch that Weir is built for
 soak    full, then the long random tests
 gpu     what needs a real GPU; skipped, with the reason, where there is none
 
+Torch 2.11 is tested where its environment is there (tools/setup --torch 2.11), else it is named as skipped.
 Each runner prints its own results; they are summed up at the end. Exit code 0: everything passed, 1: something failed or
 nothing ran, 2: wrong usage.
 """
@@ -21,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+OTHER_TORCH = "2.11"
 STAGES = ("quick", "ci", "full", "soak", "gpu")
 BUDGET_MINUTES = {"quick": 3, "ci": 15, "full": 120, "soak": 480, "gpu": 10}  # warm; ci is 40 from a fresh clone
 
@@ -67,6 +69,17 @@ def programs(stage, seed, names):
     return Suite("programs", command + names, command + ["--list"] + names)
 
 
+def has_other_torch():
+    return (ROOT / f".venv-{OTHER_TORCH}" / "bin" / "python").exists()
+
+
+def programs_on_other_torch(stage, seed, names):
+    """Cells drawn by the seed; stage ci is content with one program."""
+    command = [str(PYTHON), "tests/programs/run.py", "--torch", OTHER_TORCH, "--seed", str(seed), "--stage",
+               "quick" if stage == "ci" and not names else "ci"]
+    return Suite(f"torch {OTHER_TORCH}", command + names, command + ["--list"] + names)
+
+
 def program_names():
     """Names of the end-to-end programs, so that NAME can mean a program or a test."""
     listing = subprocess.run([str(PYTHON), "tests/programs/run.py", "--stage", "full", "--list"], cwd=ROOT, text=True,
@@ -91,6 +104,8 @@ def suites_of(stage, seed, names):
         suites += [sanitizer(preset, []) for preset in ("asan", "tsan")]
     if stage in ("ci", "full", "soak") and (not names or chosen_programs):
         suites.append(programs("ci" if stage == "ci" else "full", seed, chosen_programs))
+        if has_other_torch():
+            suites.append(programs_on_other_torch(stage, seed, chosen_programs))
     return [suite for suite in suites if not chosen_tests or suite.name == "programs" or has_test(suite)]
 
 
@@ -126,6 +141,8 @@ def main():
     if options.stage == "gpu" and gpu_reason():
         print(f"tools/test: stage gpu skipped: {gpu_reason()}")
         return 0
+    if not has_other_torch() and options.stage in ("ci", "full", "soak"):
+        print(f"tools/test: torch {OTHER_TORCH} skipped: no .venv-{OTHER_TORCH} (tools/setup --torch {OTHER_TORCH})")
     suites = suites_of(options.stage, seed, options.names)
     if options.list:
         for suite in suites:

@@ -2,8 +2,6 @@
 #ifndef WEIR_PYTORCH_PLUGIN_LOADER_PLUGIN_ENTRY_H_
 #define WEIR_PYTORCH_PLUGIN_LOADER_PLUGIN_ENTRY_H_
 
-/* torch minors that a plugin is built for, as messages show them. */
-#define WEIR_TORCH_VERSIONS "2.15"
 /* Exit code "Weir unavailable" of every command of ours. */
 #define WEIR_EXIT_UNAVAILABLE 4
 /* cudaErrorNoDevice. */

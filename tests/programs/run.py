@@ -41,6 +41,7 @@ class Runner:
     def __init__(self, options):
         self._weir = pathlib.Path(options.weir)
         self._python = options.python
+        self._suffix = "" if options.torch is None else "_" + options.torch.replace(".", "_")  # of compiled programs
         self._threads = max(1, (os.cpu_count() or 1) // options.jobs)
 
     def command(self, program, cell, cap: int, card: int) -> tuple:
@@ -59,7 +60,7 @@ class Runner:
         if program.script.endswith(".py"):
             job = [self._python, os.path.relpath(HERE / program.script), *program.args]
         else:
-            job = [str(self._weir.parent / program.script), *program.args]
+            job = [str(self._weir.parent / (program.script + self._suffix)), *program.args]
         return environment, arguments + ["--"] + job
 
     def run(self, program, cell, cap: int = 0, card: int = 0) -> Run:
@@ -138,9 +139,12 @@ def parse(arguments):
     parser.add_argument("-j", "--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every command")
     parser.add_argument("--weir", default=os.path.relpath(ROOT / "build" / "bin" / "weir"))
-    parser.add_argument("--python", default=os.path.relpath(ROOT / ".venv" / "bin" / "python"))
+    parser.add_argument("--python", help="instead of the environment's")
+    parser.add_argument("--torch", metavar="MINOR", help="another torch than the default one, such as 2.11 (tools/setup --torch)")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args(arguments)
+    environment = f".venv-{options.torch}" if options.torch else ".venv"
+    options.python = options.python or os.path.relpath(ROOT / environment / "bin" / "python")
     unknown = set(options.names) - {program.name for program in matrix.PROGRAMS}
     if unknown:
         parser.error(f"no such program: {', '.join(sorted(unknown))} (--list shows them)")
@@ -148,6 +152,8 @@ def parse(arguments):
         parser.error("-j wants at least 1")
     if not options.list and not os.access(options.weir, os.X_OK):
         parser.error(f"{options.weir} is not there: build first, or name it with --weir")
+    if not options.list and not os.access(options.python, os.X_OK):
+        parser.error(f"{options.python} is not there (tools/setup{f' --torch {options.torch}' if options.torch else ''})")
     return options
 
 

@@ -3,9 +3,11 @@
 FAKES is the folder with the stand-ins of torch and the program (see CMakeLists.txt), LOADER the library.
 """
 import os
+import re
 import subprocess
 import unittest
 
+VERSIONS = os.environ["WEIR_TEST_TORCH_VERSIONS"]
 LOADER = os.environ["WEIR_TEST_LOADER"]
 FAKES = os.environ["WEIR_TEST_FAKES"]
 
@@ -43,12 +45,12 @@ class Loader(unittest.TestCase):
         done = run("unknown/libtorch_cpu.so", *CUDA)
         self.assertEqual((done.returncode, done.stdout), (0, "devices=1\n"))
         self.assertEqual(done.stderr,
-                         "weir: torch 2.99 is not supported: the job runs without Weir (works with torch 2.15)\n")
+                         f"weir: torch 2.99 is not supported: the job runs without Weir (works with torch {VERSIONS})\n")
 
     def test_UnknownTorch_Required_ExitsWith4(self):
         done = run("unknown/libtorch_cpu.so", *CUDA, WEIR_REQUIRED="1")
         self.assertEqual((done.returncode, done.stdout), (4, ""))
-        self.assertRegex(done.stderr, r"\Aweir: torch 2\.99 is not supported.*\(works with torch 2\.15\)\n\Z")
+        self.assertRegex(done.stderr, rf"\Aweir: torch 2\.99 is not supported.*\(works with torch {re.escape(VERSIONS)}\)\n\Z")
 
     def test_CpuOnlyTorch_OneLineAndTheJobGoesOn(self):
         done = run("unknown/libtorch_cpu.so")

@@ -53,6 +53,12 @@ class RunStageTest(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("skipped: no driver", out)
 
+    def test_other_torch_that_is_not_there_is_named(self):
+        for there in (True, False):
+            with mock.patch.object(run_stage, "has_other_torch", lambda there=there: there):
+                _, out = self.run_stage([suite("a", "", 0)], "--stage", "ci")
+            self.assertEqual("torch 2.11 skipped" in out, not there)
+
     def test_budget_is_printed(self):
         for stage, minutes in run_stage.BUDGET_MINUTES.items():
             with mock.patch.object(run_stage, "gpu_reason", lambda: ""):

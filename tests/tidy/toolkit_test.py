@@ -48,7 +48,7 @@ class ToolkitTest(unittest.TestCase):
 
     def assert_headers_of_the_wheels(self, folders):
         holding = {folder for folder in folders if (pathlib.Path(folder) / "cuda.h").exists()}
-        self.assertEqual(holding, {os.environ["TEST_CUDA_INCLUDE"]})
+        self.assertEqual(holding, set(os.environ["TEST_CUDA_INCLUDES"].split(":")))
 
     def test_toolkit_hidden(self):
         hidden = "/usr/local/cuda;/opt/cuda;/usr/lib/cuda"

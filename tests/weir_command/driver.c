@@ -1,20 +1,58 @@
-/* An NVIDIA driver with TEST_DEVICES devices (1 if not set; 0 answers NO_DEVICE, as the real one does). */
+/* An NVIDIA driver with TEST_DEVICES devices (1 if not set; 0 answers NO_DEVICE, as the real one does), which map virtual
+ * memory unless TEST_NO_VMM is set. */
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
 
 int cuInit(unsigned flags);
+int cuDriverGetVersion(int* version);
 int cuDeviceGetCount(int* count);
+int cuDeviceGet(int* device, int ordinal);
+int cuDeviceGetName(char* name, int size, int device);
+int cuDeviceTotalMem_v2(size_t* bytes, int device);
+int cuDeviceGetAttribute(int* value, int attribute, int device);
 
 static int Devices(void) {
   const char* text = getenv("TEST_DEVICES");
   return text ? atoi(text) : 1;
 }
 
-__attribute__((visibility("default"))) int cuInit(unsigned flags) {
+EXPORT int cuInit(unsigned flags) {
   (void)flags;
   return Devices() > 0 ? 0 : 100;
 }
 
-__attribute__((visibility("default"))) int cuDeviceGetCount(int* count) {
+EXPORT int cuDriverGetVersion(int* version) {
+  *version = 13020;
+  return 0;
+}
+
+EXPORT int cuDeviceGetCount(int* count) {
   *count = Devices();
+  return 0;
+}
+
+EXPORT int cuDeviceGet(int* device, int ordinal) {
+  *device = ordinal + 100; /* a handle is no ordinal */
+  return 0;
+}
+
+EXPORT int cuDeviceGetName(char* name, int size, int device) {
+  if (device < 100) return 101;
+  strncpy(name, "Test card", (size_t)size);
+  return 0;
+}
+
+EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  if (device < 100) return 101;
+  *bytes = (size_t)24 << 30;
+  return 0;
+}
+
+EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  if (device < 100) return 101;
+  *value = attribute == 102 && getenv("TEST_NO_VMM") == NULL;
   return 0;
 }

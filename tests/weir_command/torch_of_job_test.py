@@ -7,18 +7,6 @@ from installed_weir import EMULATED, WeirTestCase
 
 
 class TorchTest(WeirTestCase):
-    def make_torch(self, version, cuda=True):
-        """A torch package that must not be imported."""
-        package = self.folder / "packages" / "torch"
-        (package / "lib").mkdir(parents=True, exist_ok=True)
-        (package / "__init__.py").write_text("raise SystemExit('torch was imported')\n")
-        (package / "version.py").write_text(f"from typing import Optional\n__version__ = '{version}'\n")
-        library = package / "lib" / "libtorch_cuda.so"
-        library.touch()
-        if not cuda:
-            library.unlink()
-        return {"PYTHONPATH": str(package.parent)}
-
     def run_job(self, *command, **environment):
         return self.run_weir("run", *EMULATED, "--", *command, **environment)
 

@@ -1,4 +1,4 @@
-// The `weir` command: weir run | config | path. README.md says what each does.
+// The `weir` command: weir run | config | doctor | path. README.md says what each does.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -7,6 +7,7 @@
 #include "allocator/base/option_table.h"
 #include "allocator/base/options.h"
 #include "tools/weir_command/config_command.h"
+#include "tools/weir_command/doctor_command.h"
 #include "tools/weir_command/failure.h"
 #include "tools/weir_command/output.h"
 #include "tools/weir_command/places.h"
@@ -24,6 +25,7 @@ class CommandLine {
     output_.AddTo(&app_);
     AddRun();
     AddConfig();
+    AddDoctor();
     AddPath();
     app_.footer(
         "Exit codes: 0 ok, 1 failed, 2 usage, 3 does not fit, 4 Weir unavailable; under `run`, the job's "
@@ -80,6 +82,16 @@ class CommandLine {
     output_.AddTo(config_);
   }
 
+  void AddDoctor() {
+    doctor_ =
+        app_.add_subcommand("doctor", "Say what is there, what will work, and what to do where it will not.");
+    doctor_->add_option("--gpu", doctor_request_.gpu, "As of `weir run`: real or emulated[:PROFILE].")
+        ->type_name("GPU");
+    doctor_->add_option("python", doctor_request_.python, "The Python of the job. Default: python of PATH.");
+    doctor_request_.output.AddTo(doctor_);
+    doctor_->footer("Exit codes: 0 a job would run under Weir, 2 an option is wrong, 4 it would not run.");
+  }
+
   void AddPath() {
     path_ = app_.add_subcommand("path", "Print the library for LD_PRELOAD or CUDAPluggableAllocator.");
     path_->add_flag("--emulated-gpu", emulated_gpu_,
@@ -90,8 +102,10 @@ class CommandLine {
   int Dispatch() {
     if (*run_) RunJob(request_, Places::OfThisExecutable());
     if (*config_) return Config();
+    if (*doctor_) return Doctor(doctor_request_, Places::OfThisExecutable());
     if (*path_) return Path();
-    if (!version_) throw Failure(kExitUsage, "no subcommand: weir run | config | path (weir --help)");
+    if (!version_)
+      throw Failure(kExitUsage, "no subcommand: weir run | config | doctor | path (weir --help)");
     const std::vector<std::string> torch = Places::OfThisExecutable().TorchVersions();
     output_.Write(output_.json
                       ? nlohmann::ordered_json{{"version", kVersion}, {"torch", torch}}.dump(2) + "\n"
@@ -127,8 +141,10 @@ class CommandLine {
   CLI::App app_;
   CLI::App* run_ = nullptr;
   CLI::App* config_ = nullptr;
+  CLI::App* doctor_ = nullptr;
   CLI::App* path_ = nullptr;
   RunRequest request_;
+  DoctorRequest doctor_request_;
   OutputOptions output_;
   bool version_ = false;
   bool page_ = false;

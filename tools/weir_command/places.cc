@@ -37,7 +37,7 @@ void Places::RequireParts(const Options& options) const {
   std::vector<fs::path> parts = {Preload()};
   if (options.gpu.emulated) {
     parts.push_back(EmulatedGpu());
-    parts.push_back(library_folder_ / "emulated_gpu" / "libcuda.so.1");
+    parts.push_back(EmulatedDriver());
   }
   if (!options.disable) parts.push_back(library_folder_ / "libweir_core.so");
   for (const fs::path& part : parts) {

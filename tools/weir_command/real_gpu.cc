@@ -5,20 +5,74 @@
 #include "absl/strings/str_cat.h"
 
 namespace weir {
+namespace {
 
-std::string WhyNoRealGpu() {
-  // Declared here and not taken from cuda.h, which only allocator/cuda/ includes: int cuInit(unsigned), and
-  // so on.
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (driver == nullptr) return "no NVIDIA driver (libcuda.so.1 cannot be loaded)";
-  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
-  const auto get_count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
-  if (init == nullptr || get_count == nullptr) return "libcuda.so.1 is not an NVIDIA driver";
-  if (const int error = init(0); error != 0)
-    return absl::StrCat("the NVIDIA driver shows no device (cuInit: error ", error, ")");
-  int count = 0;
-  if (get_count(&count) != 0 || count == 0) return "the NVIDIA driver shows no device";
-  return "";
+constexpr int kVirtualMemoryManagement = 102;  // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+
+// Declared here and not taken from cuda.h, which only allocator/cuda/ includes.
+struct DriverFunctions {
+  int (*init)(unsigned);
+  int (*version)(int*);
+  int (*count)(int*);
+  int (*device)(int*, int);
+  int (*name)(char*, int, int);
+  int (*total)(size_t*, int);
+  int (*attribute)(int*, int, int);
+};
+
+template <typename Function>
+void Find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
 }
+
+DeviceFound LookAtDevice(const DriverFunctions& driver, int ordinal) {
+  DeviceFound found;
+  int device = 0, supported = 0;
+  size_t total = 0;
+  char name[256] = {};
+  if (driver.device == nullptr || driver.device(&device, ordinal) != 0) return found;
+  if (driver.name != nullptr && driver.name(name, sizeof(name) - 1, device) == 0) found.name = name;
+  if (driver.total != nullptr && driver.total(&total, device) == 0) found.total = Bytes(total);
+  found.has_virtual_memory = driver.attribute != nullptr &&
+                             driver.attribute(&supported, kVirtualMemoryManagement, device) == 0 &&
+                             supported != 0;
+  return found;
+}
+
+}  // namespace
+
+DriverFound LookAtDriver(const std::string& path) {
+  DriverFound found;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    found.problem = absl::StrCat("no NVIDIA driver (", path, " cannot be loaded)");
+    return found;
+  }
+  DriverFunctions driver{};
+  Find(library, "cuInit", &driver.init);
+  Find(library, "cuDriverGetVersion", &driver.version);
+  Find(library, "cuDeviceGetCount", &driver.count);
+  Find(library, "cuDeviceGet", &driver.device);
+  Find(library, "cuDeviceGetName", &driver.name);
+  Find(library, "cuDeviceTotalMem_v2", &driver.total);
+  Find(library, "cuDeviceGetAttribute", &driver.attribute);
+  if (driver.init == nullptr || driver.count == nullptr) {
+    found.problem = absl::StrCat(path, " is not an NVIDIA driver");
+    return found;
+  }
+  if (const int error = driver.init(0); error != 0) {
+    found.problem = absl::StrCat("the NVIDIA driver shows no device (cuInit: error ", error, ")");
+    return found;
+  }
+  int version = 0, count = 0;
+  if (driver.version != nullptr && driver.version(&version) == 0) {
+    found.cuda = absl::StrCat(version / 1000, ".", version % 1000 / 10);
+  }
+  if (driver.count(&count) != 0 || count == 0) found.problem = "the NVIDIA driver shows no device";
+  for (int i = 0; i < count; ++i) found.devices.push_back(LookAtDevice(driver, i));
+  return found;
+}
+
+std::string WhyNoRealGpu() { return LookAtDriver("libcuda.so.1").problem; }
 
 }  // namespace weir

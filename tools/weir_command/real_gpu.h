@@ -1,13 +1,31 @@
-// Whether this machine has a GPU that a job could use.
+// What a driver library shows: NVIDIA's, or the emulated GPU's in its place. Nothing is left behind: no context is created.
 #ifndef WEIR_TOOLS_WEIR_COMMAND_REAL_GPU_H_
 #define WEIR_TOOLS_WEIR_COMMAND_REAL_GPU_H_
 
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "allocator/base/units.h"
 
 namespace weir {
 
-// Empty if the NVIDIA driver is there and shows a device; else what is wrong, in a few words. No context is
-// created.
+struct DeviceFound {
+  std::string name;
+  Bytes total;
+  bool has_virtual_memory = false;  // the attribute of virtual memory management
+};
+
+struct DriverFound {
+  std::string problem;  // empty if there is a device; else what is wrong, in a few words
+  std::string cuda;     // the newest CUDA that the driver serves, "13.0"; empty if it does not say
+  std::vector<DeviceFound> devices;
+};
+
+// `library`: a path, or a soname that the loader finds.
+DriverFound LookAtDriver(const std::string& library);
+
+// Empty if this machine has a GPU that a job could use; else what is wrong.
 std::string WhyNoRealGpu();
 
 }  // namespace weir

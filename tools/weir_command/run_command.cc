@@ -51,22 +51,6 @@ Options ReadJobOptions(const RunRequest& request, OptionTexts* texts) {
   return *options;
 }
 
-void RefuseOtherAllocators() {
-  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
-    const std::string text = EnvironmentText(name).value_or("");
-    for (absl::string_view setting : absl::StrSplit(text, ',')) {
-      const std::vector<absl::string_view> parts = absl::StrSplit(setting, ':');
-      if (parts.size() != 2 || absl::StripAsciiWhitespace(parts[0]) != "backend") continue;
-      if (absl::StripAsciiWhitespace(parts[1]) == "cudaMallocAsync") {
-        throw Failure(kExitUsage,
-                      absl::StrCat(name, "=", text,
-                                   ": Weir takes the place of torch's allocator and cannot do so "
-                                   "with backend:cudaMallocAsync; unset it, or use backend:native"));
-      }
-    }
-  }
-}
-
 void RequireGpu(const Options& options) {
   if (options.gpu.emulated || options.disable) return;
   const std::string why = WhyNoRealGpu();
@@ -113,6 +97,22 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
 }
 
 }  // namespace
+
+void RefuseOtherAllocators() {
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    const std::string text = EnvironmentText(name).value_or("");
+    for (absl::string_view setting : absl::StrSplit(text, ',')) {
+      const std::vector<absl::string_view> parts = absl::StrSplit(setting, ':');
+      if (parts.size() != 2 || absl::StripAsciiWhitespace(parts[0]) != "backend") continue;
+      if (absl::StripAsciiWhitespace(parts[1]) == "cudaMallocAsync") {
+        throw Failure(kExitUsage,
+                      absl::StrCat(name, "=", text,
+                                   ": Weir takes the place of torch's allocator and cannot do so "
+                                   "with backend:cudaMallocAsync; unset it, or use backend:native"));
+      }
+    }
+  }
+}
 
 RunArguments SplitRunArguments(const std::vector<std::string>& arguments) {
   size_t i = 0;

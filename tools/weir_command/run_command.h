@@ -30,6 +30,9 @@ RunArguments SplitRunArguments(const std::vector<std::string>& arguments);
 // LD_PRELOAD of the job: Weir's libraries first, then what the user had, less older copies of Weir's.
 std::string JobPreload(const std::vector<std::string>& ours, const std::string& user);
 
+// Throws Failure(kExitUsage) if the environment names an allocator of torch that Weir cannot take the place of.
+void RefuseOtherAllocators();
+
 // Starts the job. Returns only by throwing Failure, with nothing started.
 [[noreturn]] void RunJob(const RunRequest& request, const Places& places);
 

@@ -82,7 +82,8 @@ def main() -> None:
     runtime = set(pathlib.Path(sys.argv[2]).read_text().split())
     folder = pathlib.Path(sys.argv[3])
     names, newest = driver_names(header)
-    runtime = {n for n in runtime if not n.startswith("__cudaRegister") and n != "__cudaUnregisterFatBinary"}
+    in_preload = ("__cudaRegister", "__cudaUnregister", "__cudaInitModule")
+    runtime = {n for n in runtime if not n.startswith(in_preload)}
     (folder / "stubs.S").write_text(stubs(sorted(names | runtime)))
     (folder / "driver_table.c").write_text(table(names, newest))
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Regenerates symbols.txt: every cudart, cuBLAS, cuBLASLt and CUPTI name that the libraries of a torch wheel leave undefined.
+"""Regenerates symbols.txt: every cudart, cuBLAS, cuBLASLt and CUPTI name that the libraries of torch's wheels leave undefined.
 
-Usage: list_symbols.py TORCH_LIB_FOLDER > symbols.txt     (needs `nm`)
-The list is checked in so that a build needs no torch wheel; a test compares it with the wheel in use.
+Usage: list_symbols.py TORCH_LIB_FOLDER... > symbols.txt     (needs `nm`; one folder for each torch minor that Weir is built for)
+The list is checked in so that a build needs no torch wheel; a test compares it with the wheels in use.
 """
 import pathlib
 import re
@@ -20,10 +20,10 @@ def undefined(library: pathlib.Path) -> set[str]:
 
 
 def main() -> None:
-    folder = pathlib.Path(sys.argv[1])
     names: set[str] = set()
-    for library in LIBRARIES:
-        names |= undefined(folder / f"{library}.so")
+    for folder in map(pathlib.Path, sys.argv[1:]):
+        for library in LIBRARIES:
+            names |= undefined(folder / f"{library}.so")
     print("\n".join(sorted(names)))
 
 

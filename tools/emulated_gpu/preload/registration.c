@@ -73,6 +73,12 @@ EXPORT void __cudaUnregisterFatBinary(void** handle) {
   ((void (*)(void**))weir_entry_point("__cudaUnregisterFatBinary"))(handle);
 }
 
+// Before a managed variable is used (torch 2.11): not 0 is done.
+EXPORT char __cudaInitModule(void** handle) {
+  if (weir_emulation_wanted()) return 1;
+  return ((char (*)(void**))weir_entry_point("__cudaInitModule"))(handle);
+}
+
 EXPORT void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
                                    int threads, void* tid, void* bid, void* block, void* grid, int* warp) {
   if (weir_emulation_wanted()) {
