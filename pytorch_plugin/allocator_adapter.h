@@ -1,4 +1,4 @@
-// Weir as torch's CUDA allocator (torch 2.15): a complete CUDAAllocator over the core.
+// Weir as torch's CUDA allocator: a complete CUDAAllocator over the core.
 //
 // Any thread, with or without the GIL. Sizes are bytes. Failing allocations throw c10::OutOfMemoryError in
 // torch's own words; what Weir does not have yet throws NotImplementedError that names it. Freeing never

@@ -2,9 +2,9 @@
 // the dispatcher (each with an event of its own) and hold no raw pointer across those calls. A container
 // holds no pin and makes no touch (R1), or aten::lstm would keep a whole sequence resident.
 //
-// The list is audited by hand against PyTorch 2.15's sources. An op that is missing here is only held longer
-// than needed; an op that is wrongly here may lose a temporary in the middle of a kernel. When in doubt,
-// leave it out.
+// The list is audited by hand against PyTorch 2.15's sources; 2.11 registers all of them in the same way. An op
+// that is missing here is only held longer than needed; an op that is wrongly here may lose a temporary in the
+// middle of a kernel. When in doubt, leave it out.
 //
 // Any thread. Pure functions.
 #ifndef WEIR_PYTORCH_PLUGIN_COMPOSITE_OPS_H_

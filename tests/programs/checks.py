@@ -30,6 +30,8 @@ def problems(program, cell, run, natural, cap: int) -> list:
     """Sentences about what is wrong with `run`; empty if it passes. `natural` is the result of the natural run."""
     if run.timed_out:
         return [f"still running after {program.seconds} s"]
+    if cell.kind == "capped" and program.expects == "kept":
+        return _kept(run, cap)
     if run.code != 0:
         return [f"exit code {run.code}"]
     found = []
@@ -49,7 +51,7 @@ def problems(program, cell, run, natural, cap: int) -> list:
         return found
     found += _figures(program, cell, weir_figures(run.stderr), cap)
     if cell.kind == "capped" and program.expects == "refused":
-        return found + _refusals(result.get("errors", []))
+        return found + _refusals(result.get("errors", []), program.runtime_errors)
     if cell.kind == "capped" and program.expects == "ram":
         return found + _ram(result.get("errors", []))
     if program.expects in ("refused", "ram") and result.get("errors"):
@@ -75,13 +77,24 @@ def _figures(program, cell, figures: dict, cap: int) -> list:
     return found
 
 
-def _refusals(errors: list) -> list:
+def _kept(run, cap: int) -> list:
+    """Nothing may leave in this job: it must run out of memory within the cap, and the error must say why."""
+    figures = weir_figures(run.stderr)
+    found = [] if run.code != 0 and "CUDA out of memory" in run.stderr else ["the job did not run out of memory"]
+    if "nothing leaves in a job with compiled or foreign code" not in run.stderr:
+        found.append("the error does not say why nothing may leave")
+    if figures and (figures.get("evictions") != 0 or figures.get("peak_resident", 0) > cap):
+        found.append(f"evictions={figures.get('evictions')}, peak_resident={figures.get('peak_resident')}, cap={cap}")
+    return found
+
+
+def _refusals(errors: list, runtime_errors: tuple) -> list:
     """Every op of op_larger_than_cap.py must be refused by name, with its need and the cap in numbers."""
     words = {"allocating": "add", "in_place": "mul_", "list_op": "_foreach_add_", "matrix": "mm", "fused": "_fused_adam_"}
     found = [f"{op} was not refused" for op in words if op not in {error["op"] for error in errors}]
     for error in errors:
         text = error["text"]
-        if error["type"] != "OutOfMemoryError":
+        if error["type"] != "OutOfMemoryError" and not (error["type"] == "RuntimeError" and error["op"] in runtime_errors):
             found.append(f"{error['op']} raised {error['type']}: {text}")
         if words[error["op"]] not in text or "16.00 MiB" not in text or len(re.findall(r"\d+(?:\.\d+)? [KMG]iB", text)) < 2:
             found.append(f"the error does not name op, need and cap: {text}")

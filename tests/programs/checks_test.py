@@ -33,6 +33,22 @@ def refusal(op, name, kind="OutOfMemoryError", cap="16.00 MiB"):
 
 
 class Checks(unittest.TestCase):
+    def test_Kept_OutOfMemoryWithTheReason_Passes(self):
+        program = matrix.on_torch("2.11", next(p for p in matrix.PROGRAMS if p.name == "libtorch"))
+        reason = "CUDA out of memory. nothing leaves in a job with compiled or foreign code\n"
+        stderr = WEIR.format(cap=100, peak=100, evictions=0, ops=1)
+        self.assertEqual(problems(run(code=-6, stderr=reason + stderr), program=program), [])
+        for code, text in ((0, reason + stderr), (-6, stderr), (-6, reason + stderr.replace("evictions=0", "evictions=1")),
+                           (-6, "CUDA out of memory.\n" + stderr)):
+            self.assertNotEqual(problems(run(code=code, stderr=text), program=program), [])
+
+    def test_OtherTorch_OpThatAllocatesNothing_MayRaiseRuntimeError(self):
+        names = {"allocating": "add", "in_place": "mul_", "list_op": "_foreach_add_", "matrix": "mm", "fused": "_fused_adam_"}
+        for torch, op, count in (("2.11", "in_place", 0), (None, "in_place", 1), ("2.11", "matrix", 1)):
+            errors = [refusal(o, name, "RuntimeError" if o == op else "OutOfMemoryError") for o, name in names.items()]
+            found = problems(run(result={**NATURAL, "errors": errors}), program=matrix.on_torch(torch, REFUSED))
+            self.assertEqual(len(found), count, found)
+
     def test_Capped_AsItShouldBe_Passes(self):
         self.assertEqual(problems(run()), [])
 

@@ -29,7 +29,8 @@ class Program:
 
     card: size of the emulated card, else that of an H200; cap: bytes, else a share of the natural peak; ram: RAM budget.
     steady: has steps enough that without a cap the second half of its allocations needs no driver call.
-    expects: `same` digest; `refused` ops; `ram` budget exhausted; `card` (job larger than the card); `fits` (figures).
+    expects: `same` digest; `refused` ops; `ram` budget exhausted; `card` (job larger than the card); `fits` (figures);
+    `kept` (nothing may leave, so a cap ends the job). runtime_errors: refused ops that may raise a plain RuntimeError.
     """
     name: str
     script: str
@@ -42,6 +43,7 @@ class Program:
     expects: str = "same"
     steady: bool = False
     seconds: int = 120
+    runtime_errors: tuple = ()
 
     def cells(self) -> list:
         """All cells but the natural one, which every program has."""
@@ -84,6 +86,16 @@ PROGRAMS = [
     Program("llama7b", "llama7b.py", expects="fits"),
     Program("libtorch", "libtorch_training", steady=True),
 ]
+
+
+# On torch 2.11 a program that links torch is foreign code, beside which nothing leaves (R3), and an op that allocates nothing
+# has no place to raise OutOfMemoryError from (R12).
+CHANGES = {"2.11": {"libtorch": {"expects": "kept"}, "op_larger_than_cap": {"runtime_errors": ("in_place",)}}}
+
+
+def on_torch(minor: str, program: Program) -> Program:
+    """What `program` has to show on that torch; None is the default one."""
+    return dataclasses.replace(program, **CHANGES.get(minor, {}).get(program.name, {}))
 
 
 def choose(stage: str, seed: int, kernels: str, names: list) -> list:

@@ -160,7 +160,8 @@ def parse(arguments):
 def main(arguments=None) -> int:
     options = parse(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
-    chosen = matrix.choose(options.stage, seed, options.kernels, options.names)
+    chosen = [(matrix.on_torch(options.torch, program), cells)
+              for program, cells in matrix.choose(options.stage, seed, options.kernels, options.names)]
     print(f"programs: stage {options.stage}, seed {seed} (repeat with --seed {seed})", flush=True)
     if options.list:
         for program, cells in chosen:
