@@ -1,0 +1,198 @@
+"""The op table: how rows are merged, judged, written and read. README.md says what the columns mean.
+
+A row of the file is one operator; its columns are separated by " | ". A list is separated by commas, "-" is an empty one.
+"""
+import dataclasses
+import pathlib
+import re
+
+COLUMNS = ("op", "kernels", "schema writes", "hook writes", "accesses", "temporaries", "disagreements", "treatment", "from")
+SEPARATOR = " | "
+NO_HOOK = "no hook"
+# Running statistics are written where the schema says nothing (R2); not every branch of these can be sampled.
+NAME_RULES = ((re.compile(r"batch_norm|instance_norm"), "normalisation"), (re.compile(r"_cudnn_rnn|miopen"), "library"))
+LIST_OP = re.compile(r"aten::(_foreach_|_fused_|_amp_foreach_)")
+
+
+@dataclasses.dataclass
+class Row:
+    op: str
+    kernels: str
+    writes: list           # names of arguments: what the schema marks
+    hook: list | None      # whose materialize hook fired; None: this torch has none, or the operator did not run
+    accesses: list         # what threw while flagged; "self.values" is a part that the schema does not list
+    temporaries: str
+    disagreements: list
+    treatment: str
+    sources: list
+
+    def text(self, hook: bool = True) -> str:
+        def names(items):
+            return ",".join(items) or "-"
+
+        fired = NO_HOOK if not hook else "-" if self.hook is None else names(self.hook)
+        cells = (self.op, self.kernels, names(self.writes), fired, names(self.accesses), self.temporaries,
+                 "; ".join(self.disagreements) or "-", self.treatment, "; ".join(self.sources) or "-")
+        return SEPARATOR.join(cells)
+
+
+def parse_row(line: str) -> Row:
+    def names(cell):
+        return [] if cell == "-" else cell.split(",")
+
+    cells = line.split(SEPARATOR)
+    if len(cells) != len(COLUMNS):
+        raise ValueError(f"{len(cells)} columns, expected {len(COLUMNS)}: {line[:80]}")
+    op, kernels, writes, hook, accesses, temporaries, disagreements, treatment, sources = cells
+    return Row(op, kernels, names(writes), None if hook == NO_HOOK else names(hook), names(accesses), temporaries,
+               [] if disagreements == "-" else disagreements.split("; "), treatment,
+               [] if sources == "-" else sources.split("; "))
+
+
+# ---- merging what several sources showed
+
+SETS = ("given", "fired", "tried", "refused", "inner", "layouts")
+NUMBERS = ("temporaries", "kept", "share", "temporary_bytes")
+
+
+def rounded(row: dict) -> dict:
+    """A worker's row with the figures that the table shows."""
+    return {**row, "share": round(row["share"], 1)}
+
+
+def merged(rows: list) -> dict:
+    whole = {name: set() for name in SETS} | {name: 0 for name in NUMBERS}
+    for row in map(rounded, rows):
+        for name in SETS:
+            whole[name] |= set(row[name])
+        for name in NUMBERS:
+            whole[name] = max(whole[name], row[name])
+    return whole
+
+
+def facts(row: dict, whole: dict) -> set:
+    """What a row contributes to the whole."""
+    found = {(name, item) for name in SETS for item in row[name]}
+    return found | {(name, whole[name]) for name in NUMBERS if rounded(row)[name] == whole[name]}
+
+
+def needed_sources(by_source: dict) -> list:
+    """Few sources whose rows together show all that every source showed (greedy cover, first names first)."""
+    whole = merged(list(by_source.values()))
+    offers = {source: facts(row, whole) for source, row in by_source.items()}
+    missing, chosen = set().union(*offers.values()), []
+    while missing:
+        best = max(sorted(offers), key=lambda source: len(offers[source] & missing))
+        chosen.append(best)
+        missing -= offers[best]
+    return sorted(chosen)
+
+
+# ---- judging
+
+
+def temporaries_text(whole: dict) -> str:
+    if not whole["temporaries"]:
+        return "0"
+    kept = f", {whole['kept']} kept" if whole["kept"] else ""
+    # Samples are a few hundred bytes: what is much larger has a size of its own, such as a workspace of cuBLAS.
+    large = whole["share"] >= 100
+    size = f"{whole['temporary_bytes']} B" if large else f"{whole['share']}x"
+    return f"{whole['temporaries']} ({size}{kept})"
+
+
+def parts_of(items, names: list) -> list:
+    """"0", "0.values" of the probe as "self", "self.values"; arguments in the schema's order."""
+    def key(item):
+        number, _, part = item.partition(".")
+        return int(number), part
+
+    return [names[number] + ("." + part if part else "") for number, part in sorted(map(key, items))]
+
+
+def disagreements_of(written: list, whole: dict, arguments: list, hook: bool) -> list:
+    """Between the schema and what was measured; a list argument of which some tensor was written counts as written."""
+    names = [name for name, _, _ in arguments]
+    given = {names[int(i)] for i in whole["given"]}
+    accessed = {names[int(i)] for i in whole["refused"]}
+    fired = parts_of(whole["fired"], names)
+    found = []
+    stirred = {part.split(".")[0] for part in fired}
+    silent = [name for name in written if name in given & accessed and name not in stirred]
+    if hook and silent:
+        found.append("hook misses " + ",".join(silent))
+    more = [part for part in fired if part.split(".")[0] not in written]
+    if more:
+        found.append("hook adds " + ",".join(more))
+    inner = sorted({names[int(item.split(".")[0])] for item in whole["inner"]})
+    if inner:
+        found.append("reads inside " + ",".join(inner))
+    return found
+
+
+def treatment_of(op: str, disagreements: list) -> str:
+    rules = [reason for pattern, reason in NAME_RULES if pattern.search(op)]
+    inside = [text.removeprefix("reads inside ") for text in disagreements if text.startswith("reads inside ")]
+    unwrapped = f"; unwrapped: {inside[0]}" if inside else ""
+    if LIST_OP.match(op):
+        return "all written: list op" + unwrapped
+    if rules:
+        return f"all written: {rules[0]}" + unwrapped
+    adds = [text.removeprefix("hook adds ") for text in disagreements if text.startswith("hook adds ")]
+    more = [name for name in ",".join(adds).split(",") if name and "." not in name]  # parts always count as written
+    return ("audited; written too: " + ",".join(more) if more else "audited") + unwrapped
+
+
+def judged(op: str, about: dict, by_source: dict, hook: bool, reason: str = "") -> Row:
+    """The row of one operator. `about`: kernels and arguments; `by_source`: rows that ran."""
+    written = [name for name, _, writes in about["arguments"] if writes]
+    if not by_source:
+        rules = treatment_of(op, [])
+        rule = rules if rules.startswith("all written") else f"all written: not run: {reason}"
+        if rule == rules:
+            rule += f"; not run: {reason}"
+        return Row(op, about["kernels"] or "-", written, None, [], "-", [], rule, [])
+    whole = merged(list(by_source.values()))
+    names = [name for name, _, _ in about["arguments"]]
+    fired = parts_of(whole["fired"], names)
+    accesses = parts_of(whole["refused"] | whole["inner"], names)
+    disagreements = disagreements_of(written, whole, about["arguments"], hook)
+    return Row(op, about["kernels"] or "-", written, fired if hook else None, accesses, temporaries_text(whole),
+               disagreements, treatment_of(op, disagreements), needed_sources(by_source))
+
+
+def is_audited(row: Row) -> bool:
+    return row.treatment.startswith("audited")
+
+
+def hooked_arguments(row: Row) -> set:
+    """Names of the dense arguments whose hook fires."""
+    return {name for name in row.hook or () if "." not in name}
+
+
+def written_arguments(row: Row) -> set:
+    """Names of the dense arguments that an audited operator counts as writing."""
+    return set(row.writes) | hooked_arguments(row)
+
+
+# ---- the file
+
+
+def write(path: pathlib.Path, torch: str, rows: list, hook: bool) -> None:
+    rows = sorted(rows, key=lambda row: row.op)
+    head = ["# Every aten operator with a CUDA kernel, and what its real host code does to its arguments.",
+            f"# torch {torch}; made by tools/op_table/generate.py, which explains the columns in its README.md. Do not edit.",
+            f"# {summary(rows)}", "# " + SEPARATOR.join(COLUMNS)]
+    path.write_text("\n".join(head + [row.text(hook) for row in rows]) + "\n")
+
+
+def read(path: pathlib.Path) -> dict:
+    lines = path.read_text().splitlines()
+    return {row.op: row for row in (parse_row(line) for line in lines if line and not line.startswith("#"))}
+
+
+def summary(rows: list) -> str:
+    counts = (("operators", len(rows)), ("audited", sum(map(is_audited, rows))),
+              ("not run", sum("not run" in row.treatment for row in rows)),
+              ("with disagreements", sum(bool(row.disagreements) for row in rows)))
+    return ", ".join(f"{number} {what}" for what, number in counts)
