@@ -168,6 +168,26 @@ absl::Status ReadDisable(absl::string_view text, Options* options) {
 absl::Status ReadEmulatedPoison(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->emulated_poison);
 }
+
+// What only the emulated GPU acts on, which includes nothing of ours: checked here, so that a mistake shows early.
+absl::Status ReadEmulatedReports(absl::string_view text, Options*) {
+  constexpr std::array<const char*, 3> kReports = {"abort", "log", "count"};
+  return Contains(kReports, text) ? absl::OkStatus() : NotAChoice(text, kReports);
+}
+absl::Status ReadEmulatedStreams(absl::string_view text, Options*) {
+  constexpr std::array<const char*, 2> kStreams = {"lazy", "eager"};
+  return Contains(kStreams, text) ? absl::OkStatus() : NotAChoice(text, kStreams);
+}
+absl::Status ReadEmulatedOrder(absl::string_view text, Options*) {
+  constexpr std::array<const char*, 2> kOrder = {"on", "off"};
+  return Contains(kOrder, text) ? absl::OkStatus() : NotAChoice(text, kOrder);
+}
+absl::Status ReadEmulatedSeed(absl::string_view text, Options*) {
+  uint64_t seed = 0;
+  if (absl::SimpleAtoi(text, &seed)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a number"));
+}
+
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -216,6 +236,21 @@ constexpr OptionRow kTable[] = {
      "New memory of the emulated GPU holds the byte 0xCB instead of zeros, so that what reads it before "
      "writing shows.",
      "", false, ReadEmulatedPoison},
+    {"WEIR_EMULATED_REPORTS", "choice", "", "log", "abort | log | count",
+     "What a report of the emulated GPU does, that is something a real one would have punished: `abort` ends "
+     "the "
+     "process with exit code 70, `log` prints it, `count` only counts it in the exit line.",
+     "--reports", false, ReadEmulatedReports},
+    {"WEIR_EMULATED_STREAMS", "choice", "", "lazy", "lazy | eager",
+     "When copies of the emulated GPU run: `lazy` when something waits for them, `eager` when they are "
+     "enqueued.",
+     "", false, ReadEmulatedStreams},
+    {"WEIR_EMULATED_SEED", "number", "", "0", "0 and up",
+     "How lazy the emulated GPU's streams are: 0 is as late as possible, other seeds run some work early.",
+     "", false, ReadEmulatedSeed},
+    {"WEIR_EMULATED_ORDER", "choice", "", "on", "on | off",
+     "Whether the emulated GPU checks that accesses to memory are ordered; off to measure what that costs.",
+     "", false, ReadEmulatedOrder},
     {"WEIR_REQUIRED", "switch", "", "0", "0 | 1", "Set by `weir run`: the job must not go on without Weir.",
      "", true, ReadRequired},
 };

@@ -65,6 +65,7 @@ TEST_F(Streams, ElapsedTime_GrowsInTheOrderOfTheRecords) {
   const CUevent start = NewEvent(CU_EVENT_DEFAULT), end = NewEvent(CU_EVENT_DEFAULT);
   ASSERT_EQ(CU(cuEventRecord)(start, nullptr), CUDA_SUCCESS);
   ASSERT_EQ(CU(cuEventRecord)(end, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuEventSynchronize)(end), CUDA_SUCCESS);
   float forward = -1, backward = 1;
   ASSERT_EQ(CU(cuEventElapsedTime)(&forward, start, end), CUDA_SUCCESS);
   ASSERT_EQ(CU(cuEventElapsedTime)(&backward, end, start), CUDA_SUCCESS);

@@ -26,7 +26,8 @@ class RefusedTest(WeirTestCase):
     def test_other_options(self):
         for flag, text, part in (("--ram", "8Gb", "24GiB"), ("--ram", "50%", "auto"), ("--policy", "fifo", "lru"),
                                  ("--kernels", "gpu", "cpu, none"), ("--log", "loud", "debug"), ("--gpu", "fake", "emulated"),
-                                 ("--gpu", "emulated:v100", "h200"), ("--emulated-vram", "1", "2MiB")):
+                                 ("--gpu", "emulated:v100", "h200"), ("--emulated-vram", "1", "2MiB"),
+                                 ("--reports", "shout", "abort, log, count")):
             self.refused([*EMULATED, flag, text], 2, flag, f'"{text}"', part)
 
     def test_same_values_in_the_environment(self):

@@ -43,7 +43,7 @@ Options ReadJobOptions(const RunRequest& request, OptionTexts* texts) {
   (*texts)["WEIR_REQUIRED"] = "1";
   const absl::StatusOr<Options> options = ParseOptions(*texts);
   if (!options.ok()) throw Failure(kExitUsage, std::string(options.status().message()));
-  for (const char* name : {"WEIR_KERNELS", "WEIR_EMULATED_VRAM"}) {
+  for (const char* name : {"WEIR_KERNELS", "WEIR_EMULATED_VRAM", "WEIR_EMULATED_REPORTS"}) {
     if (request.flags.contains(name) && !options->gpu.emulated) {
       throw Failure(kExitUsage, absl::StrCat(FindOption(name)->flag, " needs --gpu emulated"));
     }

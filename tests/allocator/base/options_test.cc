@@ -118,6 +118,10 @@ TEST(ParseOptions, BadChoice_ListsTheChoices) {
   EXPECT_THAT(ErrorOf({{"WEIR_KERNELS", "gpu"}}), HasSubstr("none"));
   EXPECT_THAT(ErrorOf({{"WEIR_RAM", "50%"}}), HasSubstr("WEIR_RAM"));
   EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_VRAM", "big"}}), HasSubstr("WEIR_EMULATED_VRAM"));
+  EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_REPORTS", "shout"}}), HasSubstr("count"));
+  EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_STREAMS", "slow"}}), HasSubstr("eager"));
+  EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_ORDER", "1"}}), HasSubstr("off"));
+  EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_SEED", "-1"}}), HasSubstr("\"-1\""));
 }
 
 TEST(FindUnknownOptions, NearName_IsSuggested) {

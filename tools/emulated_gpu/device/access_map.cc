@@ -92,6 +92,17 @@ bool AccessMap::Add(Place begin, Place end, const PlaceAccess& access, const Pas
   return found;
 }
 
+bool AccessMap::HasWriter(Place begin, Place end, const Ticks& completed) const {
+  auto segment = segments_.upper_bound(begin);
+  if (segment != segments_.begin() && std::prev(segment)->second.end > begin) --segment;
+  for (; segment != segments_.end() && segment->first < end; ++segment) {
+    for (const PlaceAccess& access : segment->second.accesses) {
+      if (access.write && !Complete(access, completed)) return true;
+    }
+  }
+  return false;
+}
+
 void AccessMap::Forget(Place begin, Place end) {
   const auto first = SplitAt(begin);
   segments_.erase(first, SplitAt(end));

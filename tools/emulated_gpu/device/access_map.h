@@ -43,6 +43,8 @@ class AccessMap {
   // nor in `past`, or none: false.
   bool Add(Place begin, Place end, const PlaceAccess& access, const Past& past, const Ticks& completed,
            PlaceAccess* conflict);
+  // A write in [begin, end) that is not complete.
+  bool HasWriter(Place begin, Place end, const Ticks& completed) const;
   // The place holds other bytes from now on.
   void Forget(Place begin, Place end);
   size_t size() const { return segments_.size(); }

@@ -1,7 +1,6 @@
 #include "tools/emulated_gpu/device/copies.h"
 
 #include <cstdint>
-#include <cstring>
 
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
@@ -11,13 +10,10 @@
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/work_queue.h"
 
 namespace weir::emulated {
 namespace {
-
-size_t Span(size_t pitch, const Rows& rows) {
-  return rows.height == 0 || rows.width == 0 ? 0 : pitch * (rows.height - 1) + rows.width;
-}
 
 bool DirectionFits(Direction direction, bool to_device, bool from_device) {
   switch (direction) {
@@ -42,14 +38,6 @@ Access Rectangle(const void* begin, size_t pitch, const Rows& rows, Use use) {
   return {reinterpret_cast<uintptr_t>(begin), rows.width, use, pitch, rows.height};
 }
 
-// The call returns only when the copy is complete.
-bool Waits(const void* to, bool to_device, bool from_device, Call call) {
-  if (to_device && from_device) return false;
-  if (!to_device && !from_device) return true;
-  return call == Call::kBlocking ||
-         (!to_device && Locate(reinterpret_cast<uintptr_t>(to)).where == Where::kPageable);
-}
-
 void Count(size_t bytes) {
   Counted().copies.fetch_add(1, std::memory_order_relaxed);
   Counted().copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -68,23 +56,54 @@ Travel HowToCopy(uintptr_t to, bool to_device, uintptr_t from, bool from_device,
   return known || to_device ? Travel::kMove : Travel::kZeros;
 }
 
-void MoveRows(void* to, const void* from, const Rows& rows, Travel travel) {
-  for (size_t row = 0; row < rows.height && travel != Travel::kStay; ++row) {
-    char* target = static_cast<char*>(to) + row * rows.to_pitch;
-    if (travel == Travel::kZeros) {
-      std::memset(target, 0, rows.width);
-    } else {
-      std::memmove(target, static_cast<const char*>(from) + row * rows.from_pitch, rows.width);
-    }
-  }
+// An end of a copy.
+enum class Side { kDevice, kPinned, kPageable };
+
+Side WhereLocked(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  if (InDeviceWindow(at)) return Side::kDevice;
+  return Order().regions.Find(at) != nullptr ? Side::kPinned : Side::kPageable;
 }
 
-void FillRow(char* to, unsigned value, size_t element, size_t width) {
-  if (element == 1) {
-    std::memset(to, static_cast<int>(value), width);
+// Pageable memory up to this size is staged and the copy runs late; a larger copy runs at once, as the driver would
+// stage it piece by piece.
+constexpr size_t kMostStaged = size_t{1} << 20;
+
+// What a copy from pageable memory waits for before its bytes are taken: the work before it.
+Past WithoutItself(Past past) {
+  --past.tick;
+  return past;
+}
+
+void RunNow(OrderLock& lock, const Past& past, const Transfer* transfer) {
+  RunLocked(lock, WithoutItself(past));
+  if (transfer != nullptr) transfer->Run();
+}
+
+// Runs or queues an enqueued copy. Null: it moves nothing.
+void Schedule(OrderLock& lock, const Past& past, Transfer* transfer, Side to, Side from, Call call,
+              size_t bytes) {
+  const bool host_to_host = to != Side::kDevice && from != Side::kDevice;
+  const bool waits = host_to_host || (to == Side::kPageable) ||
+                     (to == Side::kPinned && call == Call::kBlocking) ||
+                     (from == Side::kPinned && call == Call::kBlocking);
+  if (waits) {
+    RunNow(lock, past, transfer);
+    CompleteLocked(past);
     return;
   }
-  for (size_t at = 0; at + element <= width; at += element) std::memcpy(to + at, &value, element);
+  if (from == Side::kPageable) {
+    if (call == Call::kBlocking) {
+      RunLocked(lock, WithoutItself(past));
+      CompleteLocked(WithoutItself(past));
+    }
+    if (bytes > kMostStaged) {
+      RunNow(lock, past, transfer);
+      return;
+    }
+    if (transfer != nullptr) transfer->Stage();
+  }
+  if (transfer != nullptr) QueueLocked(lock, past, [run = *transfer] { run.Run(); });
 }
 
 }  // namespace
@@ -104,14 +123,21 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   if (status != CUDA_SUCCESS) return status;
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
-  WaitForHostWork(*stream);
+  const Travel travel = HowToCopy(reinterpret_cast<uintptr_t>(to), to_device,
+                                  reinterpret_cast<uintptr_t>(from), from_device, from_span);
   const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
                              Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
-  NoteWork(*stream, "copy", accesses, 2);
-  MoveRows(to, from, rows,
-           HowToCopy(reinterpret_cast<uintptr_t>(to), to_device, reinterpret_cast<uintptr_t>(from),
-                     from_device, from_span));
-  if (Waits(to, to_device, from_device, call)) return SynchronizeStream(handle);
+  OrderLock lock(Order().mutex);
+  const Past past = NoteWorkLocked(*stream, "copy", accesses, 2);
+  Transfer transfer =
+      travel == Travel::kZeros ? Transfer::Fill(to, 0, 1, rows) : Transfer::Move(to, from, rows);
+  const Side from_side = travel == Travel::kZeros ? Side::kDevice : WhereLocked(from);
+  if (from_side == Side::kPinned && travel == Travel::kMove && Settings().lazy_streams &&
+      Settings().order_checks && !IsWrittenLocked(reinterpret_cast<uintptr_t>(from), from_span)) {
+    transfer.Watch(Order().log.newest());
+  }
+  Schedule(lock, past, travel == Travel::kStay ? nullptr : &transfer, WhereLocked(to), from_side, call,
+           bytes);
   return CUDA_SUCCESS;
 }
 
@@ -123,19 +149,16 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call cal
   if (to == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Status status = CheckEnd(to, span, "a memset", Touch::kWrite);
   if (status != CUDA_SUCCESS) return status;
-  const size_t bytes = rows.width * rows.height;
-  Count(bytes);
-  WaitForHostWork(*stream);
-  const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
-  NoteWork(*stream, "memset", &access, 1);
-  if (call == Call::kBlocking && !InDeviceWindow(reinterpret_cast<uintptr_t>(to))) SynchronizeStream(handle);
+  Count(rows.width * rows.height);
   const bool moves = Settings().kernels == Kernels::kCpu || span <= kMovedBytes;
   moves ? RememberWritten(reinterpret_cast<uintptr_t>(to), span)
         : ForgetWritten(reinterpret_cast<uintptr_t>(to), span);
-  if (!moves) return CUDA_SUCCESS;
-  for (size_t row = 0; row < rows.height; ++row) {
-    FillRow(static_cast<char*>(to) + row * rows.to_pitch, value, element, rows.width);
-  }
+  const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
+  OrderLock lock(Order().mutex);
+  const Past past = NoteWorkLocked(*stream, "memset", &access, 1);
+  Transfer transfer = Transfer::Fill(to, value, element, rows);
+  Schedule(lock, past, moves ? &transfer : nullptr, WhereLocked(to), Side::kDevice, call,
+           rows.width * rows.height);
   return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-// Copies and memsets. They run at once, on the calling thread. Any thread.
+// Copies and memsets. They are checked when they are enqueued and run as work_queue.h says. Any thread.
 // With kernels `none` a transfer above kMovedBytes is checked and counted but moves nothing, so that
 // untouched memory costs none; smaller ones move, so that the host reads back what it wrote.
 #ifndef WEIR_EMULATED_GPU_DEVICE_COPIES_H_
@@ -7,16 +7,13 @@
 #include <cstddef>
 
 #include "tools/emulated_gpu/device/status.h"
+#include "tools/emulated_gpu/device/transfers.h"
 
 namespace weir::emulated {
 
 inline constexpr size_t kMovedBytes = 64 << 10;
 
 enum class Direction { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kAny };
-
-struct Rows {  // a plain copy is one row
-  size_t to_pitch = 0, from_pitch = 0, width = 0, height = 1;
-};
 
 // kBlocking: the call without Async in its name. What either waits for is CUDA's "API synchronization behavior": a
 // copy to the host, or from pinned memory, returns when it is complete; one from pageable memory when its bytes were

@@ -46,6 +46,11 @@ class HandleTable {
     free_.push_back(slot);
   }
 
+  size_t alive() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return used_ - free_.size();
+  }
+
   // Null when the address is no live slot.
   T* Find(const void* handle) const {
     T* slots = slots_.load(std::memory_order_acquire);

@@ -1,6 +1,7 @@
 #include "tools/emulated_gpu/device/host_functions.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -27,11 +28,17 @@ Queue& TheQueue() {
   return *queue;
 }
 
-void Run() {
+constexpr auto kIdle = std::chrono::milliseconds(100);
+
+void Run(void (*look)()) {
   Queue& queue = TheQueue();
   std::unique_lock<std::mutex> lock(queue.mutex);
   while (true) {
-    queue.changed.wait(lock, [&] { return !queue.waiting.empty(); });
+    while (!queue.changed.wait_for(lock, kIdle, [&] { return !queue.waiting.empty(); })) {
+      lock.unlock();
+      look();
+      lock.lock();
+    }
     const Work work = queue.waiting.front();
     queue.waiting.pop_front();
     lock.unlock();
@@ -44,11 +51,16 @@ void Run() {
 
 }  // namespace
 
+void StartHostFunctionThread(void (*look)()) {
+  Queue& queue = TheQueue();
+  std::lock_guard<std::mutex> lock(queue.mutex);
+  if (!queue.running) std::thread(Run, look).detach();
+  queue.running = true;
+}
+
 uint64_t EnqueueHostFunction(void (*function)(void*), void* argument) {
   Queue& queue = TheQueue();
   std::lock_guard<std::mutex> lock(queue.mutex);
-  if (!queue.running) std::thread(Run).detach();
-  queue.running = true;
   queue.waiting.push_back({function, argument});
   queue.changed.notify_all();
   return ++queue.enqueued;
@@ -62,7 +74,5 @@ void WaitForHostFunction(uint64_t number) {
   std::unique_lock<std::mutex> lock(queue.mutex);
   queue.changed.wait(lock, [&] { return queue.done.load() >= number; });
 }
-
-uint64_t LastHostFunction() { return TheQueue().enqueued.load(); }
 
 }  // namespace weir::emulated

@@ -35,7 +35,6 @@ Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const A
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
   const ArgumentPointers pointers = CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]);
   NoteLaunch(*stream, kernel.name.c_str(), pointers.first, pointers.count);
-  WaitForHostWork(*stream);
   return CUDA_SUCCESS;
 }
 

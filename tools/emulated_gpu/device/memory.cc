@@ -128,6 +128,7 @@ Status AllocatePinned(void** address, size_t size) {
 
 Status FreePinned(void* address) {
   if (address == nullptr) return CUDA_SUCCESS;
+  FinishUsers(reinterpret_cast<uintptr_t>(address), 1);
   size_t size = 0;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -160,6 +161,7 @@ Status RegisterHost(void* address, size_t size) {
 }
 
 Status UnregisterHost(void* address) {
+  FinishUsers(reinterpret_cast<uintptr_t>(address), 1);
   std::lock_guard<std::mutex> lock(mutex);
   auto range = host_ranges.find(reinterpret_cast<uintptr_t>(address));
   if (range == host_ranges.end() || !range->second.registered) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

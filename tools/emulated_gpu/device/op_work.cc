@@ -6,6 +6,7 @@
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/work_queue.h"
 
 namespace weir::emulated {
 namespace {
@@ -72,8 +73,9 @@ void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses
   if (stream == nullptr) return;
   found.clear();
   for (size_t i = 0; i < count; ++i) found.push_back(FromAbi(accesses[i]));
-  NoteWork(*stream, what, found.data(), found.size());
-  WaitForHostWork(*stream);
+  OrderLock lock(Order().mutex);
+  const Past past = NoteWorkLocked(*stream, what, found.data(), found.size());
+  RunLocked(lock, past);
 }
 
 void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count) {

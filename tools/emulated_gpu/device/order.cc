@@ -5,6 +5,7 @@
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/work_queue.h"
 
 namespace weir::emulated {
 namespace {
@@ -137,19 +138,26 @@ void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t c
   NoteWorkLocked(stream, what, accesses, count);
 }
 
+bool IsWrittenLocked(uintptr_t begin, size_t size) {
+  const OrderState& order = Order();
+  return order.places.HasWriter(begin, begin + size, order.completed);  // host places are addresses
+}
+
 bool IsCompleteLocked(const Past& past) {
   return past.index == kNoIndex || past.tick <= At(Order().completed, past.index);
 }
 
 void CompleteLocked(const Past& past) {
   OrderState& order = Order();
-  if (IsCompleteLocked(past)) return;
-  Raise(order.completed, past.index, past.tick);
+  if (past.index != kNoIndex) {
+    if (IsCompleteLocked(past)) return;
+    Raise(order.completed, past.index, past.tick);
+  }
   if (past.others == nullptr) return;
   for (uint32_t i = 0; i < past.others->size(); ++i) Raise(order.completed, i, (*past.others)[i]);
 }
 
-void CompleteAllLocked() { Order().completed = Order().newest; }
+Past EverythingLocked() { return {kNoIndex, 0, std::make_shared<const Ticks>(Order().newest)}; }
 
 void RetireLocked(Stream& stream) {
   OrderState& order = Order();
@@ -166,6 +174,15 @@ void RetireLocked(Stream& stream) {
 void RegionAdded(uintptr_t begin, size_t size, Place place, bool host) {
   std::lock_guard<std::mutex> lock(Order().mutex);
   Order().regions.Add(begin, size, place, host);
+}
+
+void FinishUsers(uintptr_t begin, size_t size) {
+  OrderState& order = Order();
+  std::lock_guard<std::mutex> lock(order.mutex);
+  if (QueuedLocked() == 0) return;
+  order.regions.ForEach(begin, begin + size, [&](const Region& region) {
+    for (const RegionUse& use : region.uses) TryRunThroughLocked(use.index, use.tick);
+  });
 }
 
 void RegionsChange(uintptr_t begin, size_t size, const char* call) {

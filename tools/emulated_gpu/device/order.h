@@ -44,6 +44,8 @@ void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t c
 inline constexpr Place kFramePlaces = Place{1} << 62;
 void RegionAdded(uintptr_t begin, size_t size, Place place, bool host);
 // It is gone, or its access changes: a report when work on it is not known to be complete. `call` does it.
+// First, without the caller's lock: what is queued and touches the range runs while it still can.
+void FinishUsers(uintptr_t begin, size_t size);
 void RegionsRemoved(uintptr_t begin, size_t size, const char* call);
 void RegionsChange(uintptr_t begin, size_t size, const char* call);
 // The bytes of a place are given back.
@@ -68,10 +70,13 @@ OrderState& Order();
 Past StepLocked(Stream& stream, const Past* other = nullptr);
 // StepLocked, and the checks of NoteWork.
 Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count);
+// Some work that is not known to be complete may write to the range of host memory.
+bool IsWrittenLocked(uintptr_t begin, size_t size);
 bool IsCompleteLocked(const Past& past);
 // The host knows that `past` is complete.
 void CompleteLocked(const Past& past);
-void CompleteAllLocked();
+// The past of a work that would come after all that was enqueued until now.
+Past EverythingLocked();
 // The stream dies; its work goes on.
 void RetireLocked(Stream& stream);
 

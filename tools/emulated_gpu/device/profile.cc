@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace weir::emulated {
 namespace {
@@ -58,6 +59,29 @@ void ReadProfile(Options& options) {
   for (const Profile& profile : kProfiles) options.mistake += std::string(" ") + profile.name;
 }
 
+// The place of the variable's text in `choices`, 0 when it is not set.
+size_t Choice(Options& options, const char* variable, std::initializer_list<const char*> choices) {
+  const std::string text = FromEnvironment(variable);
+  std::string known;
+  for (const char* const* choice = choices.begin(); choice != choices.end(); ++choice) {
+    if (text == *choice) return static_cast<size_t>(choice - choices.begin());
+    known += (known.empty() ? "" : ", ") + std::string(*choice);
+  }
+  if (!text.empty()) options.mistake = std::string(variable) + "=" + text + ": must be one of " + known;
+  return 0;
+}
+
+void ReadOrder(Options& options) {
+  options.lazy_streams = Choice(options, "WEIR_EMULATED_STREAMS", {"lazy", "eager"}) == 0;
+  options.order_checks = Choice(options, "WEIR_EMULATED_ORDER", {"on", "off"}) == 0;
+  const Reports reports[] = {Reports::kLog, Reports::kAbort, Reports::kCount};
+  options.reports = reports[Choice(options, "WEIR_EMULATED_REPORTS", {"log", "abort", "count"})];
+  const std::string seed = FromEnvironment("WEIR_EMULATED_SEED");
+  char* end = nullptr;
+  options.seed = std::strtoull(seed.c_str(), &end, 10);
+  if (*end != '\0') options.mistake = "WEIR_EMULATED_SEED=" + seed + ": must be a number";
+}
+
 void ReadRest(Options& options) {
   const std::string kernels = FromEnvironment("WEIR_KERNELS");
   if (kernels == "none") {
@@ -71,12 +95,8 @@ void ReadRest(Options& options) {
     if (options.vram_bytes == 0)
       options.mistake = "WEIR_EMULATED_VRAM=" + vram + ": not a size such as 24GiB";
   }
+  ReadOrder(options);
   options.poison = FromEnvironment("WEIR_EMULATED_POISON") == "1";
-  const std::string order = FromEnvironment("WEIR_EMULATED_ORDER");
-  options.order_checks = order != "off";
-  if (!order.empty() && order != "on" && order != "off") {
-    options.mistake = "WEIR_EMULATED_ORDER=" + order + ": must be on or off";
-  }
   options.visible = FirstDeviceVisible();
 }
 

@@ -4,6 +4,7 @@
 #define WEIR_EMULATED_GPU_DEVICE_PROFILE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace weir::emulated {
@@ -21,13 +22,18 @@ struct Profile {
 };
 
 enum class Kernels { kCpu, kNone };
+enum class Reports { kAbort, kLog, kCount };  // WEIR_EMULATED_REPORTS=abort|log|count
 
 struct Options {
   const Profile* profile = nullptr;  // null: the name in WEIR_GPU is unknown, there is no device
   Kernels kernels = Kernels::kCpu;
   size_t vram_bytes = 0;
-  bool visible = true;       // false when CUDA_VISIBLE_DEVICES hides device 0
-  bool poison = false;       // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
+  bool visible = true;  // false when CUDA_VISIBLE_DEVICES hides device 0
+  bool poison = false;  // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
+  bool lazy_streams =
+      true;           // WEIR_EMULATED_STREAMS=lazy|eager: copies run when forced, or when they are enqueued
+  uint64_t seed = 0;  // WEIR_EMULATED_SEED: 0: as late as possible; others run some work early
+  Reports reports = Reports::kLog;
   bool order_checks = true;  // WEIR_EMULATED_ORDER=off: no happens-before checks, to measure what they cost
   std::string mistake;       // why the options are unusable; empty when they are fine
 };

@@ -8,8 +8,12 @@
 #include <set>
 #include <string>
 
+#include "tools/emulated_gpu/device/profile.h"
+
 namespace weir::emulated {
 namespace {
+
+constexpr int kReportedExit = 70;  // EX_SOFTWARE of sysexits.h
 
 thread_local const char* current_op = "";
 
@@ -31,10 +35,14 @@ Counters& Counted() {
 
 void Report(const char* format, ...) {
   Counted().reports.fetch_add(1, std::memory_order_relaxed);
+  if (Settings().reports == Reports::kCount) return;
   va_list arguments;
   va_start(arguments, format);
   Line("weir: emulated GPU: report: ", format, arguments);
   va_end(arguments);
+  if (Settings().reports == Reports::kLog) return;
+  Note("ends the process at its first report (WEIR_EMULATED_REPORTS=abort)");
+  _exit(kReportedExit);
 }
 
 void Note(const char* format, ...) {

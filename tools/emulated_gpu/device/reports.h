@@ -2,6 +2,7 @@
 //
 // A report is something a real GPU would have punished (use of dead handles, touch of memory that is not
 // there, VMM misuse): one line `weir: emulated GPU: report: ...`. A note is one line without that weight.
+// WEIR_EMULATED_REPORTS=count only counts reports; abort ends the process at the first, with exit code 70.
 #ifndef WEIR_EMULATED_GPU_DEVICE_REPORTS_H_
 #define WEIR_EMULATED_GPU_DEVICE_REPORTS_H_
 

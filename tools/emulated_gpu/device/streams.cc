@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "tools/emulated_gpu/device/handles.h"
-#include "tools/emulated_gpu/device/host_functions.h"
+#include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/work_queue.h"
 
 namespace weir::emulated {
 namespace {
@@ -21,6 +23,7 @@ struct PerThread {
   Stream stream;
   PerThread() { stream.id = ++last_stream_id; }
   ~PerThread() {
+    if (Ready() != CUDA_SUCCESS) return;  // a forked child: another thread may have held the lock
     std::lock_guard<std::mutex> lock(Order().mutex);
     RetireLocked(stream);
   }
@@ -37,31 +40,40 @@ int64_t Now() {
   return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-void RaiseTo(std::atomic<uint64_t>& value, uint64_t at_least) {
-  uint64_t seen = value.load();
-  while (seen < at_least && !value.compare_exchange_weak(seen, at_least)) {
+// Queries in a row that said NOT_READY, of whatever: a program that polls a new event each time gets on too.
+uint64_t refusals = 0;  // guarded by the lock of order.h
+constexpr uint64_t kMostRefusals = 16;
+
+// As late as possible is this often; a seed chooses up to twice that.
+constexpr uint64_t kPatience = 2;
+
+bool MayStillRun(const Past& past, Patience& patience) {
+  if (!Settings().lazy_streams || refusals >= kMostRefusals) return false;
+  if (patience.tick != past.tick) {
+    patience = {past.tick, Settings().seed == 0 ? kPatience : DrawLocked(2 * kPatience + 1)};
   }
+  if (patience.left == 0) return false;
+  --patience.left;
+  ++refusals;
+  return true;
 }
 
-// Blocking streams and the legacy stream order each other; with work running at once only host functions show
-// it.
-uint64_t WorkBefore(const Stream& stream) {
-  if (IsLegacy(stream)) return LastHostFunction();
-  const bool blocking = (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
-  return std::max(stream.host_work.load(), blocking ? LegacyStream().host_work.load() : 0);
+// Whether the work of `past` is complete; if so the host knows it from now on.
+Status QueryLocked(const Past& past, Patience& patience) {
+  if (IsCompleteLocked(past)) return CUDA_SUCCESS;
+  if (MayStillRun(past, patience) || !TryRunLocked(past)) return CUDA_ERROR_NOT_READY;
+  refusals = 0;
+  CompleteLocked(past);
+  return CUDA_SUCCESS;
 }
 
-// The host learned that the work of `stream` until now is complete.
-void CompleteStream(Stream& stream) {
-  std::lock_guard<std::mutex> lock(Order().mutex);
-  if (IsLegacy(stream)) StepLocked(stream);  // it comes after the work of all blocking streams
-  CompleteLocked(stream.past);
+void SynchronizeLocked(OrderLock& lock, const Past& past) {
+  RunLocked(lock, past);
+  CompleteLocked(past);
 }
 
-void CompleteRecord(const Event& event) {
-  std::lock_guard<std::mutex> lock(Order().mutex);
-  CompleteLocked(event.past);
-}
+// What a wait for the stream waits for. The legacy stream comes after the work of all blocking streams.
+Past WorkOfLocked(Stream& stream) { return IsLegacy(stream) ? StepLocked(stream) : stream.past; }
 
 }  // namespace
 
@@ -111,23 +123,30 @@ Status DestroyStream(CUstream handle) {
 Status QueryStream(CUstream handle) {
   Stream* stream = FindStream(handle, "stream query");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!HostFunctionDone(WorkBefore(*stream))) return CUDA_ERROR_NOT_READY;
-  CompleteStream(*stream);
-  return CUDA_SUCCESS;
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  Status status = QueryLocked(stream->past, stream->patience);
+  if (!IsLegacy(*stream)) return status;
+  for (Stream* other : Order().blocking) {
+    if (status == CUDA_SUCCESS) status = QueryLocked(other->past, other->patience);
+  }
+  for (const Past& other : Order().departed) {
+    Patience none{other.tick, 0};
+    if (status == CUDA_SUCCESS) status = QueryLocked(other, none);
+  }
+  return status;
 }
 
 Status SynchronizeStream(CUstream handle) {
   Stream* stream = FindStream(handle, "stream synchronize");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  WaitForHostWork(*stream);
-  CompleteStream(*stream);
+  OrderLock lock(Order().mutex);
+  SynchronizeLocked(lock, WorkOfLocked(*stream));
   return CUDA_SUCCESS;
 }
 
 Status SynchronizeDevice() {
-  WaitForHostFunction(LastHostFunction());
-  std::lock_guard<std::mutex> lock(Order().mutex);
-  CompleteAllLocked();
+  OrderLock lock(Order().mutex);
+  SynchronizeLocked(lock, EverythingLocked());
   return CUDA_SUCCESS;
 }
 
@@ -135,7 +154,6 @@ Status WaitForEvent(CUstream stream_handle, CUevent event_handle) {
   Stream* stream = FindStream(stream_handle, "stream wait");
   const Event* event = FindEvent(event_handle, "stream wait");
   if (stream == nullptr || event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  RaiseTo(stream->host_work, event->host_work.load());
   std::lock_guard<std::mutex> lock(Order().mutex);
   StepLocked(*stream, &event->past);
   return CUDA_SUCCESS;
@@ -145,8 +163,8 @@ Status LaunchHostFunction(CUstream handle, void (*function)(void*), void* argume
   Stream* stream = FindStream(handle, "host function");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  RaiseTo(stream->host_work, EnqueueHostFunction(function, argument));
-  NoteWork(*stream, "host function", nullptr, 0);
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  QueueHostFunctionLocked(NoteWorkLocked(*stream, "host function", nullptr, 0), function, argument);
   return CUDA_SUCCESS;
 }
 
@@ -171,42 +189,47 @@ Status RecordEvent(CUevent event_handle, CUstream stream_handle) {
   Event* event = FindEvent(event_handle, "event record");
   Stream* stream = FindStream(stream_handle, "event record");
   if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  event->host_work = WorkBefore(*stream);
   event->time_ns = Now();
   event->recorded = true;
   std::lock_guard<std::mutex> lock(Order().mutex);
   event->past = StepLocked(*stream);
+  event->patience = {};
   return CUDA_SUCCESS;
 }
 
 Status QueryEvent(CUevent handle) {
-  const Event* event = FindEvent(handle, "event query");
+  Event* event = FindEvent(handle, "event query");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!HostFunctionDone(event->host_work)) return CUDA_ERROR_NOT_READY;
-  CompleteRecord(*event);
-  return CUDA_SUCCESS;
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  return QueryLocked(event->past, event->patience);
 }
 
 Status SynchronizeEvent(CUevent handle) {
-  const Event* event = FindEvent(handle, "event synchronize");
+  Event* event = FindEvent(handle, "event synchronize");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  WaitForHostFunction(event->host_work);
-  CompleteRecord(*event);
+  OrderLock lock(Order().mutex);
+  const Past past = event->past;
+  SynchronizeLocked(lock, past);
   return CUDA_SUCCESS;
 }
 
 Status ElapsedMilliseconds(float* milliseconds, CUevent start_handle, CUevent end_handle) {
-  const Event* start = FindEvent(start_handle, "event elapsed time");
-  const Event* end = FindEvent(end_handle, "event elapsed time");
+  Event* start = FindEvent(start_handle, "event elapsed time");
+  Event* end = FindEvent(end_handle, "event elapsed time");
   if (start == nullptr || end == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const bool timing = ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) == 0;
   if (!timing || !start->recorded || !end->recorded) return CUDA_ERROR_INVALID_HANDLE;
-  if (!HostFunctionDone(std::max(start->host_work.load(), end->host_work.load())))
-    return CUDA_ERROR_NOT_READY;
+  {
+    std::lock_guard<std::mutex> lock(Order().mutex);
+    for (Event* event : {start, end}) {
+      if (QueryLocked(event->past, event->patience) != CUDA_SUCCESS) return CUDA_ERROR_NOT_READY;
+    }
+  }
   *milliseconds = static_cast<float>(end->time_ns - start->time_ns) * 1e-6f;
   return CUDA_SUCCESS;
 }
 
-void WaitForHostWork(const Stream& stream) { WaitForHostFunction(WorkBefore(stream)); }
+size_t LiveStreams() { return streams.alive(); }
+size_t LiveEvents() { return events.alive(); }
 
 }  // namespace weir::emulated

@@ -1,12 +1,13 @@
 // Streams, events and host functions. Any thread.
 //
-// Work runs when it is enqueued, except host functions, which a thread of ours runs in order, as the driver
-// does. Queries, events and later work of the stream honour them. Handles that are dead or were never made
-// are reported.
+// Copies, memsets and host functions run as work_queue.h says, and count as complete when a synchronisation or query has
+// said so. A query may say NOT_READY some times first, even when nothing is left to run: a kernel could still be at it.
+// Handles that are dead or were never made are reported.
 #ifndef WEIR_EMULATED_GPU_DEVICE_STREAMS_H_
 #define WEIR_EMULATED_GPU_DEVICE_STREAMS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "tools/emulated_gpu/device/clocks.h"
@@ -16,22 +17,30 @@ namespace weir::emulated {
 
 inline constexpr int kLeastPriority = 0, kGreatestPriority = -5;  // as on data-centre parts
 
+// How often a query of one past has said NOT_READY. Guarded by the lock of order.h.
+struct Patience {
+  Tick tick = 0;  // of the past that is asked for
+  uint64_t left = 0;
+};
+
 struct Stream {
   std::atomic<bool> alive{false};
   unsigned flags = 0;
   int priority = 0;
-  uint64_t id = 0;                     // 0: the legacy stream
-  Past past;                           // of its newest work; guarded by the lock of order.h
-  std::atomic<uint64_t> host_work{0};  // number of the last host function that work enqueued now comes after
+  uint64_t id = 0;  // 0: the legacy stream
+  // guarded by the lock of order.h:
+  Past past;  // of its newest work
+  Patience patience;
 };
 
 struct Event {
   std::atomic<bool> alive{false};
   unsigned flags = 0;
   std::atomic<bool> recorded{false};
-  std::atomic<int64_t> time_ns{0};     // CLOCK_MONOTONIC of the last record
-  std::atomic<uint64_t> host_work{0};  // the record is complete when this host function has run
-  Past past;                           // of the last record; guarded by the lock of order.h
+  std::atomic<int64_t> time_ns{0};  // CLOCK_MONOTONIC of the last record
+  // guarded by the lock of order.h:
+  Past past;  // of the last record
+  Patience patience;
 };
 
 Stream& LegacyStream();
@@ -43,11 +52,11 @@ Stream* FindStream(CUstream handle, const char* call);
 Event* FindEvent(CUevent handle, const char* call);
 
 Status CreateStream(CUstream* handle, unsigned flags, int priority);
-Status DestroyStream(CUstream handle);
-Status QueryStream(CUstream handle);  // NOT_READY while a host function is pending
+Status DestroyStream(CUstream handle);  // its work goes on
+Status QueryStream(CUstream handle);
 Status SynchronizeStream(CUstream handle);
 Status SynchronizeDevice();
-// Later work of `stream` comes after what `event` recorded.
+// Later work of `stream` comes after what `event` recorded last.
 Status WaitForEvent(CUstream stream, CUevent event);
 Status LaunchHostFunction(CUstream stream, void (*function)(void*), void* argument);
 
@@ -58,8 +67,9 @@ Status QueryEvent(CUevent handle);
 Status SynchronizeEvent(CUevent handle);
 Status ElapsedMilliseconds(float* milliseconds, CUevent start, CUevent end);
 
-// Before work of `stream` that runs now: waits for the host functions it comes after.
-void WaitForHostWork(const Stream& stream);
+// Handles that nobody destroyed yet.
+size_t LiveStreams();
+size_t LiveEvents();
 
 }  // namespace weir::emulated
 

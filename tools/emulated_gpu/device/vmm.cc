@@ -187,6 +187,7 @@ Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle) {
 }
 
 Status Unmap(uintptr_t address, size_t size) {
+  FinishUsers(address, size);
   std::lock_guard<std::mutex> lock(mutex);
   MappingPosition first, last;
   if (!Tiles(address, size, &first, &last)) {
@@ -205,6 +206,7 @@ Status Unmap(uintptr_t address, size_t size) {
 }
 
 Status SetAccess(uintptr_t address, size_t size, Permission access) {
+  FinishUsers(address, size);
   std::lock_guard<std::mutex> lock(mutex);
   MappingPosition first, last;
   if (!Tiles(address, size, &first, &last)) {

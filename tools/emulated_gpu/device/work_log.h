@@ -28,6 +28,8 @@ class WorkLog {
     return last_;
   }
 
+  uint64_t newest() const { return last_; }
+
   // "add_kernel (op aten::add.Tensor) on stream 3"
   std::string Describe(uint64_t number) const {
     const LoggedWork& work = ring_[number % kKept];
