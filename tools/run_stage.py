@@ -98,7 +98,8 @@ def suites_of(stage, seed, names):
     chosen_tests = [name for name in names if name not in chosen_programs]
     suites = []
     if not names or chosen_tests:
-        label = {"quick": ["-L", "^(unit|tidy)$"], "gpu": ["-L", "^gpu$"], "soak": ["-LE", "^gpu$"]}
+        label = {"quick": ["-L", "^(unit|tidy)$"], "gpu": ["-L", "^gpu$"], "soak": ["-LE", "^gpu$"],
+                 "ci": ["-LE", "^(gpu|soak|full)$"]}
         suites.append(ctest("tests", BUILD, label.get(stage, ["-LE", "^(gpu|soak)$"]), chosen_tests))
     if stage in ("ci", "full", "soak") and not names:
         suites += [sanitizer(preset, []) for preset in ("asan", "tsan")]

@@ -1,8 +1,11 @@
 #include "tools/emulated_gpu/device/counters_abi.h"
 
 #include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/op_work.h"
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/work_queue.h"
 
 using namespace weir::emulated;
 
@@ -11,4 +14,14 @@ extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(
   const Counters& counted = Counted();
   *counters = {counted.launches,  counted.copies,    counted.copied_bytes,  counted.reports,
                UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes, counted.unchecked_launches};
+}
+
+extern "C" __attribute__((visibility("default"))) void weir_emulated_test_kernel(
+    void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count) {
+  RunOpNow(stream, what, accesses, count);
+}
+
+extern "C" __attribute__((visibility("default"))) void weir_emulated_reseed(uint64_t seed) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  ReseedLocked(seed);
 }

@@ -50,7 +50,7 @@ constexpr uint64_t kPatience = 2;
 bool MayStillRun(const Past& past, Patience& patience) {
   if (!Settings().lazy_streams || refusals >= kMostRefusals) return false;
   if (patience.tick != past.tick) {
-    patience = {past.tick, Settings().seed == 0 ? kPatience : DrawLocked(2 * kPatience + 1)};
+    patience = {past.tick, SeedLocked() == 0 ? kPatience : DrawLocked(2 * kPatience + 1)};
   }
   if (patience.left == 0) return false;
   --patience.left;

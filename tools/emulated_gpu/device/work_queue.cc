@@ -1,6 +1,7 @@
 #include "tools/emulated_gpu/device/work_queue.h"
 
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,9 @@ struct Work {
 struct Queue {
   std::vector<std::deque<Work>> streams;  // by index
   size_t count = 0;
-  uint64_t last_serial = 0, random = 0;
+  uint64_t last_serial = 0;
+  std::optional<uint64_t> seed;  // none: that of the environment
+  uint64_t random = 0;
 };
 auto& queue = *new Queue;  // guarded by Order().mutex
 
@@ -66,7 +69,7 @@ uint64_t RunUntilHostFunction(const Past& past) {
 
 // Work of a random stream runs before anything needs it.
 void RunSomeEarly() {
-  if (Settings().seed == 0 || DrawLocked(2) == 0) return;
+  if (SeedLocked() == 0 || DrawLocked(2) == 0) return;
   const uint64_t first = DrawLocked(queue.streams.size());
   for (uint64_t i = 0; i < queue.streams.size(); ++i) {
     const std::deque<Work>& works = queue.streams[(first + i) % queue.streams.size()];
@@ -142,12 +145,19 @@ size_t QueuedLocked() { return queue.count; }
 
 // xorshift64; the state starts from the seed.
 uint64_t DrawLocked(uint64_t bound) {
-  if (Settings().seed == 0 || bound == 0) return 0;
-  if (queue.random == 0) queue.random = Settings().seed * 0x9E3779B97F4A7C15u | 1;
+  if (SeedLocked() == 0 || bound == 0) return 0;
+  if (queue.random == 0) queue.random = SeedLocked() * 0x9E3779B97F4A7C15u | 1;
   queue.random ^= queue.random << 13;
   queue.random ^= queue.random >> 7;
   queue.random ^= queue.random << 17;
   return (queue.random >> 11) % bound;
+}
+
+uint64_t SeedLocked() { return queue.seed.value_or(Settings().seed); }
+
+void ReseedLocked(uint64_t seed) {
+  queue.seed = seed;
+  queue.random = 0;
 }
 
 }  // namespace weir::emulated

@@ -34,8 +34,10 @@ void RunAllLocked(OrderLock& lock);
 
 size_t QueuedLocked();
 
-// One draw of the seed (WEIR_EMULATED_SEED), below `bound`; 0 always draws 0.
+// One draw of the seed (WEIR_EMULATED_SEED unless Reseed), below `bound`; seed 0 always draws 0.
 uint64_t DrawLocked(uint64_t bound);
+uint64_t SeedLocked();
+void ReseedLocked(uint64_t seed);
 
 }  // namespace weir::emulated
 
