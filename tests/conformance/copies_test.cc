@@ -5,7 +5,6 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/conformance/not_emulated.h"
 #include "tests/conformance/order_fixture.h"
 
 namespace weir::conformance {
@@ -65,7 +64,6 @@ TEST_F(Copies, WithoutDirection_FollowTheAddresses) {
 
 // "Asynchronous": with pinned memory the call returns before the copy is done, here before it can have begun.
 TEST_F(Copies, AsyncPinned_BehindAClosedGate_Return) {
-  SKIP_WHERE_EMULATED(Lacks::kLateWork);
   const CUstream stream = NewStream();
   const CUdeviceptr memory = NewMemory(4 * 4096);
   uint8_t* pinned = NewPinned(2 * 4096);
@@ -83,7 +81,6 @@ TEST_F(Copies, AsyncPinned_BehindAClosedGate_Return) {
 
 // A pinned source is read when the copy runs: what a host function of the stream wrote before is seen.
 TEST_F(Copies, AsyncPinned_ReadTheirSourceInStreamOrder) {
-  SKIP_WHERE_EMULATED(Lacks::kLateWork);
   const CUstream stream = NewStream();
   const CUdeviceptr memory = NewMemory(4096);
   uint8_t* pinned = NewPinned(4096);
@@ -153,7 +150,6 @@ TEST_F(Copies, OfAnotherStream_SeeWhatTheyWaitFor) {
 
 // Host memory that was registered copies as pinned memory does.
 TEST_F(Copies, OfRegisteredMemory_Return) {
-  SKIP_WHERE_EMULATED(Lacks::kLateWork);
   const CUstream stream = NewStream();
   const CUdeviceptr memory = NewMemory(4096);
   void* pages = nullptr;

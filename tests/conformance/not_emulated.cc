@@ -77,8 +77,6 @@ const std::vector<NotEmulated>& AllNotEmulated() {
        }},
       {Lacks::kReset, "Reset", "the emulated GPU's primary context is not reset",
        [] { return CU(cuDevicePrimaryCtxReset)(0); }},
-      {Lacks::kLateWork, "LateWork",
-       "the emulated GPU runs work when it is enqueued, and so waits where a card does not", nullptr},
   };
   return all;
 }

@@ -7,24 +7,12 @@
 
 namespace weir::conformance {
 
-enum class Lacks {
-  kKernels,
-  kCapture,
-  kHostFrames,
-  kExport,
-  kPools,
-  kManaged,
-  kIpc,
-  kContexts,
-  kReset,
-  kLateWork
-};
+enum class Lacks { kKernels, kCapture, kHostFrames, kExport, kPools, kManaged, kIpc, kContexts, kReset };
 
 struct NotEmulated {
   Lacks what;
   const char* name;
   const char* reason;
-  // Tries it; null where nothing is refused and only the time at which it happens differs.
   CUresult (*attempt)();
 };
 

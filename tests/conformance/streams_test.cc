@@ -2,7 +2,6 @@
 // streams), "Stream Management" and cuLaunchHostFunc.
 #include <thread>
 
-#include "tests/conformance/not_emulated.h"
 #include "tests/conformance/order_fixture.h"
 
 namespace weir::conformance {
@@ -107,7 +106,6 @@ TEST_F(Streams, NonBlockingStream_DoesNotWaitForTheLegacyStream) {
 }
 
 TEST_F(Streams, LegacyStream_DoesNotWaitForNonBlockingStreams) {
-  SKIP_WHERE_EMULATED(Lacks::kLateWork);
   const CUstream stream = NewStream();
   const CUdeviceptr memory = NewMemory(4096);
   Gate& held = Held(stream);
