@@ -29,6 +29,7 @@ class Program:
 
     card: size of the emulated card, else that of an H200; cap: bytes, else a share of the natural peak; ram: RAM budget.
     steady: has steps enough that without a cap the second half of its allocations needs no driver call.
+    packages: imports what requirements.txt names; torch 2.15 only.
     expects: `same` digest; `refused` ops; `ram` budget exhausted; `card` (job larger than the card); `fits` (figures);
     `kept` (nothing may leave, so a cap ends the job). runtime_errors: refused ops that may raise a plain RuntimeError.
     """
@@ -40,6 +41,7 @@ class Program:
     card: str = ""
     cap: int = 0
     ram: str = ""
+    packages: bool = False
     expects: str = "same"
     steady: bool = False
     seconds: int = 120
@@ -78,6 +80,7 @@ PROGRAMS = [
     Program("free_elsewhere", "free_elsewhere.py"),
     Program("two_threads", "two_threads.py"),
     Program("profiled", "profiled.py"),
+    Program("trainer", "trainer.py", packages=True),
     Program("retry_after_oom", "retry_after_oom.py", card="768MiB", kernels=("cpu",)),
     Program("op_larger_than_cap", "op_larger_than_cap.py", shares=(0.0,), cap=16 * MIB, expects="refused",
             kernels=("cpu",)),

@@ -40,7 +40,7 @@ class Run:
 class Runner:
     def __init__(self, options):
         self._weir = pathlib.Path(options.weir)
-        self._python = options.python
+        self._python, self._packages = options.python, options.packages
         self._suffix = "" if options.torch is None else "_" + options.torch.replace(".", "_")  # of compiled programs
         self._threads = max(1, (os.cpu_count() or 1) // options.jobs)
 
@@ -58,7 +58,7 @@ class Runner:
             arguments += ["--vram", str(cap), "--policy", cell.policy]
             arguments += ["--ram", program.ram] if program.ram else []
         if program.script.endswith(".py"):
-            job = [self._python, os.path.relpath(HERE / program.script), *program.args]
+            job = [self._packages if program.packages else self._python, os.path.relpath(HERE / program.script), *program.args]
         else:
             job = [str(self._weir.parent / (program.script + self._suffix)), *program.args]
         return environment, arguments + ["--"] + job
@@ -144,6 +144,7 @@ def parse(arguments):
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args(arguments)
     environment = f".venv-{options.torch}" if options.torch else ".venv"
+    options.packages = options.python or os.path.relpath(ROOT / ".venv-programs" / "bin" / "python")
     options.python = options.python or os.path.relpath(ROOT / environment / "bin" / "python")
     unknown = set(options.names) - {program.name for program in matrix.PROGRAMS}
     if unknown:
@@ -163,6 +164,10 @@ def main(arguments=None) -> int:
     chosen = [(matrix.on_torch(options.torch, program), cells)
               for program, cells in matrix.choose(options.stage, seed, options.kernels, options.names)]
     print(f"programs: stage {options.stage}, seed {seed} (repeat with --seed {seed})", flush=True)
+    if options.torch:
+        for name in [program.name for program, _ in chosen if program.packages]:
+            print(f"skipped: {name} imports packages that are there for the default torch only")
+        chosen = [(program, cells) for program, cells in chosen if not program.packages]
     if options.list:
         for program, cells in chosen:
             print(f"{program.name:<22} natural, {', '.join(map(str, cells))}")
