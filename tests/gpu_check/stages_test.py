@@ -130,12 +130,12 @@ class StageTest(unittest.TestCase):
     def test_rule_that_fails_is_run_alone_and_told(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "suite")
-            report = {"testsuites": [{"name": "Rules", "testsuite": [
-                {"name": "Good", "result": "COMPLETED"},
-                {"name": "Without", "result": "SKIPPED", "skipped": [{"message": "a.cc:3\nno kernels"}]},
-                {"name": "Bad", "result": "COMPLETED", "failures": [{"failure": "a.cc:9\n1 is not 2"}]}]}]}
+            report = ('<testsuites><testsuite name="Rules"><testcase name="Good" result="completed"/>'
+                      '<testcase name="Without" result="skipped"><skipped message="a.cc:3&#x0A;no kernels"/></testcase>'
+                      '<testcase name="Bad" result="completed"><failure message="a.cc:9&#x0A;1 is not 2"/></testcase>'
+                      '</testsuite></testsuites>')
             program.write_text(f"#!{sys.executable}\nimport pathlib, sys\n"
-                               f"path = sys.argv[1].split(':', 1)[1]\npathlib.Path(path).write_text({json.dumps(report)!r})\n"
+                               f"path = sys.argv[1].split(':', 1)[1]\npathlib.Path(path).write_text({report!r})\n"
                                f"open({str(pathlib.Path(folder, 'calls'))!r}, 'a').write(sys.argv[2] + chr(10))\nsys.exit(1)\n")
             program.chmod(0o755)
             before, places.CONFORMANCE = places.CONFORMANCE, program
@@ -145,6 +145,7 @@ class StageTest(unittest.TestCase):
         self.assertEqual(calls, ["--gtest_filter=*", "--gtest_filter=Rules.Bad"])
         self.assertFalse(passed)
         self.assertIn("skipped: Rules.Without: no kernels", lines)
+        self.assertIn("failed: Rules.Bad: 1 is not 2", lines)
         self.assertEqual(set(figures["ok"]), {"Rules.Good"})
 
     def test_wrong_usage(self):

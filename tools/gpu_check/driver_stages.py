@@ -2,6 +2,7 @@
 import json
 import pathlib
 import tempfile
+import xml.etree.ElementTree
 
 import places
 import processes
@@ -34,20 +35,19 @@ def probe(gpu: str, limit: float) -> tuple:
 def _results(report: pathlib.Path) -> list:
     """(name, "ok" | "failed" | "skipped", messages) of each test in a report of GoogleTest."""
     found = []
-    for suite in json.loads(report.read_text())["testsuites"]:
-        for test in suite["testsuite"]:
-            messages = [entry.get("failure") or entry.get("message", "") for key in ("failures", "skipped")
-                        for entry in test.get(key, ())]
-            kind = "failed" if test.get("failures") else "skipped" if test["result"] == "SKIPPED" else "ok"
-            found.append((f"{suite['name']}.{test['name']}", kind, messages))
+    for suite in xml.etree.ElementTree.parse(report).getroot():
+        for test in suite:
+            told = {kind: [entry.get("message", "") for entry in test.findall(kind)] for kind in ("failure", "skipped")}
+            kind = "failed" if told["failure"] else "skipped" if test.get("result") == "skipped" else "ok"
+            found.append((f"{suite.get('name')}.{test.get('name')}", kind, told["failure"] or told["skipped"]))
     return found
 
 
 def _run_tests(gpu: str, only: list, limit: float) -> tuple:
     """(how the program ended, its results; none if it died)."""
     with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder, "report.json")
-        ended = processes.run([places.CONFORMANCE, f"--gtest_output=json:{report}", f"--gtest_filter={':'.join(only) or '*'}"],
+        report = pathlib.Path(folder, "report.xml")
+        ended = processes.run([places.CONFORMANCE, f"--gtest_output=xml:{report}", f"--gtest_filter={':'.join(only) or '*'}"],
                               limit, environment(gpu))
         return ended, _results(report) if report.exists() else []
 
