@@ -188,6 +188,14 @@ absl::Status ReadEmulatedSeed(absl::string_view text, Options*) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a number"));
 }
 
+absl::Status ReadEmulatedFaults(absl::string_view text, Options* options) {
+  options->emulated_faults = text == "none" ? "" : std::string(text);
+  return absl::OkStatus();  // the emulated GPU knows what a plan is; `weir run` asks it
+}
+absl::Status ReadEmulatedChosen(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->emulated_chosen);
+}
+absl::Status ReadRealDriver(absl::string_view, Options*) { return absl::OkStatus(); }
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -251,6 +259,15 @@ constexpr OptionRow kTable[] = {
     {"WEIR_EMULATED_ORDER", "choice", "", "on", "on | off",
      "Whether the emulated GPU checks that accesses to memory are ordered; off to measure what that costs.",
      "", false, ReadEmulatedOrder},
+    {"WEIR_EMULATED_FAULTS", "text", "", "none", "none | seed:N | seed:N,RATE | FILE",
+     "Which driver calls of the emulated GPU fail: at random by a seed, or by the plan in a file "
+     "(tools/emulated_gpu).",
+     "--faults", false, ReadEmulatedFaults},
+    {"WEIR_EMULATED_CHOSEN", "switch", "", "0", "0 | 1",
+     "Set by `weir run`: the emulated GPU was asked for, so it may run beside a real driver.", "", true,
+     ReadEmulatedChosen},
+    {"WEIR_EMULATED_REAL_DRIVER", "text", "", "", "PATH",
+     "For tests: the file that tells the emulated GPU that a real driver is here.", "", true, ReadRealDriver},
     {"WEIR_REQUIRED", "switch", "", "0", "0 | 1", "Set by `weir run`: the job must not go on without Weir.",
      "", true, ReadRequired},
 };

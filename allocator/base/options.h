@@ -60,7 +60,9 @@ struct Options {
   GpuSpec gpu;
   Kernels kernels = Kernels::kCpu;
   std::optional<Bytes> emulated_vram;  // instead of the profile's VRAM
-  bool emulated_poison = false;        // read by the emulated GPU, which includes nothing of ours
+  bool emulated_poison = false;        // these are read by the emulated GPU, which includes nothing of ours
+  std::string emulated_faults;         // seed or file; empty: nothing is planned to fail
+  bool emulated_chosen = false;
 };
 
 // The texts of options that were set, by name (`WEIR_VRAM`).

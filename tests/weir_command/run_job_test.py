@@ -16,12 +16,13 @@ class EnvironmentTest(WeirTestCase):
         job = self.job_environment(*EMULATED)
         self.assertEqual(job["LD_PRELOAD"].split(":"),
                          [self.lib("libweir_preload.so"), self.lib("emulated_gpu/libweir_emulated_gpu.so")])
-        self.assertEqual((job["WEIR_GPU"], job["WEIR_REQUIRED"]), ("emulated", "1"))
+        self.assertEqual((job["WEIR_GPU"], job["WEIR_REQUIRED"], job["WEIR_EMULATED_CHOSEN"]), ("emulated", "1", "1"))
 
     def test_preload_of_the_real_gpu(self):
         job = self.job_environment(LD_LIBRARY_PATH=os.environ["TEST_DRIVER_FOLDER"])
         self.assertEqual(job["LD_PRELOAD"], self.lib("libweir_preload.so"))
         self.assertNotIn("WEIR_GPU", job)
+        self.assertNotIn("WEIR_EMULATED_CHOSEN", job)
 
     def test_preload_of_the_user_is_kept_and_ours_not_repeated(self):
         other = self.folder / "libother.so"
@@ -37,12 +38,13 @@ class EnvironmentTest(WeirTestCase):
         found = {name: text for name, text in job.items() if name.startswith("WEIR_")}
         self.assertEqual(found, {"WEIR_GPU": "emulated:a100", "WEIR_VRAM": "20GiB", "WEIR_RAM": "64G", "WEIR_POLICY": "lru",
                                  "WEIR_KERNELS": "none", "WEIR_EMULATED_VRAM": "40GiB", "WEIR_LOG": "info",
-                                 "WEIR_NVTX": "off", "WEIR_REQUIRED": "1"})
+                                 "WEIR_NVTX": "off", "WEIR_REQUIRED": "1", "WEIR_EMULATED_CHOSEN": "1"})
 
     def test_defaults_are_left_out(self):
         job = self.job_environment(*EMULATED, "--emulated-vram", "profile", "--vram", "auto", WEIR_EMULATED_VRAM="40GiB",
                                    WEIR_LOG="warn")
-        self.assertEqual({name for name in job if name.startswith("WEIR_")}, {"WEIR_GPU", "WEIR_REQUIRED"})
+        self.assertEqual({name for name in job if name.startswith("WEIR_")}, 
+                         {"WEIR_GPU", "WEIR_REQUIRED", "WEIR_EMULATED_CHOSEN"})
 
     def test_gpu_named_in_the_environment_counts(self):
         job = self.job_environment("--kernels", "none", WEIR_GPU="emulated:h100")

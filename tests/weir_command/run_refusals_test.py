@@ -52,6 +52,14 @@ class RefusedTest(WeirTestCase):
     def test_emulated_only_flags_with_a_real_gpu(self):
         self.refused(["--kernels", "none"], 2, "--kernels", "--gpu emulated")
         self.refused(["--emulated-vram", "1GiB"], 2, "--emulated-vram", "--gpu emulated")
+        self.refused(["--faults", "seed:1"], 2, "--faults", "--gpu emulated")
+
+    def test_fault_plan_that_the_emulated_gpu_refuses(self):
+        """The library says what is wrong (stub.c knows one good plan)."""
+        self.refused([*EMULATED, "--faults", "seed:x"], 2, "--faults", "seed:x is no plan")
+        self.refused(EMULATED, 2, "--faults", "seed:y is no plan", WEIR_EMULATED_FAULTS="seed:y")
+        self.assertEqual(self.run_weir("run", *EMULATED, "--faults", "seed:1", "--", "touch", self.marker).returncode, 0)
+        self.assertTrue(self.marker.exists())
 
     def test_other_allocator(self):
         for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):

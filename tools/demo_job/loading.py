@@ -30,7 +30,7 @@ def command(way: str, weir: dict, job: list) -> tuple:
     if way == "run":
         options = [] if weir.get("disable") else ["--vram", weir["vram"]]
         return environment, [str(WEIR), "run", "--gpu", "emulated", "--kernels", "cpu", *options, "--", sys.executable, *job]
-    environment.update({"WEIR_GPU": "emulated:h200", "WEIR_KERNELS": "cpu"})
+    environment.update({"WEIR_GPU": "emulated:h200", "WEIR_EMULATED_CHOSEN": "1", "WEIR_KERNELS": "cpu"})
     if not weir.get("disable"):
         environment["WEIR_VRAM"] = weir["vram"]
     library = subprocess.run([str(WEIR), "path"], check=True, capture_output=True, text=True).stdout.strip()

@@ -20,7 +20,6 @@ class Places {
   std::filesystem::path EmulatedGpu() const {
     return library_folder_ / "emulated_gpu" / "libweir_emulated_gpu.so";
   }
-
   std::filesystem::path EmulatedDriver() const { return library_folder_ / "emulated_gpu" / "libcuda.so.1"; }
 
   // The torch versions that this build works with, such as "2.15", sorted.

@@ -1,5 +1,6 @@
 #include "tools/weir_command/run_command.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,8 @@ Options ReadJobOptions(const RunRequest& request, OptionTexts* texts) {
   (*texts)["WEIR_REQUIRED"] = "1";
   const absl::StatusOr<Options> options = ParseOptions(*texts);
   if (!options.ok()) throw Failure(kExitUsage, std::string(options.status().message()));
-  for (const char* name : {"WEIR_KERNELS", "WEIR_EMULATED_VRAM", "WEIR_EMULATED_REPORTS"}) {
+  for (const char* name :
+       {"WEIR_KERNELS", "WEIR_EMULATED_VRAM", "WEIR_EMULATED_REPORTS", "WEIR_EMULATED_FAULTS"}) {
     if (request.flags.contains(name) && !options->gpu.emulated) {
       throw Failure(kExitUsage, absl::StrCat(FindOption(name)->flag, " needs --gpu emulated"));
     }
@@ -57,6 +59,22 @@ void RequireGpu(const Options& options) {
   if (why.empty()) return;
   throw Failure(kExitUnavailable,
                 absl::StrCat(why, "; to try the job without a GPU: weir run --gpu emulated -- COMMAND"));
+}
+
+// A plan that cannot be read must not start a job that then runs without faults. The emulated GPU reads it.
+void RequireFaultPlan(const Options& options, const Places& places) {
+  if (!options.gpu.emulated || options.emulated_faults.empty()) return;
+  using Check = int (*)(const char* spec, char* text, size_t room);
+  const std::string library = places.EmulatedDriver();
+  void* driver = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* check = driver == nullptr ? nullptr : dlsym(driver, "weir_emulated_check_faults");
+  if (check == nullptr) {
+    throw Failure(kExitUnavailable,
+                  absl::StrCat(library, " cannot plan faults: build Weir again (tools/setup)"));
+  }
+  char text[1024];
+  if (reinterpret_cast<Check>(check)(options.emulated_faults.c_str(), text, sizeof text) != 0)
+    throw Failure(kExitUsage, absl::StrCat("--faults: ", text));
 }
 
 // What was decided, for --json: nothing in it differs from one run to the next.
@@ -74,7 +92,10 @@ std::string PlanAsJson(const OptionTexts& texts, const std::optional<TorchFound>
 
 void SetJobEnvironment(const OptionTexts& texts, const Options& options, const Places& places) {
   std::vector<std::string> ours = {places.Preload()};
-  if (options.gpu.emulated) ours.push_back(places.EmulatedGpu());
+  if (options.gpu.emulated) {
+    ours.push_back(places.EmulatedGpu());
+    setenv("WEIR_EMULATED_CHOSEN", "1", 1);
+  }
   setenv("LD_PRELOAD", JobPreload(ours, EnvironmentText("LD_PRELOAD").value_or("")).c_str(), 1);
   for (const auto& [name, text] : texts) {
     // A default is left out: what reads the environment without the table need not know how a default is
@@ -148,6 +169,7 @@ void RunJob(const RunRequest& request, const Places& places) {
   RefuseOtherAllocators();
   const std::filesystem::path command = FindCommand(request.command[0]);
   places.RequireParts(options);
+  RequireFaultPlan(options, places);
   RequireGpu(options);
   const std::optional<TorchFound> torch = FindTorchOf(command);
   if (!options.disable) RequireWorkingTorch(torch, places.TorchVersions());

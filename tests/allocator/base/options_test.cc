@@ -62,6 +62,8 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
                                         {"WEIR_KERNELS", "none"},
                                         {"WEIR_EMULATED_VRAM", "12GB"},
                                         {"WEIR_EMULATED_POISON", "1"},
+                                        {"WEIR_EMULATED_FAULTS", "seed:7"},
+                                        {"WEIR_EMULATED_CHOSEN", "1"},
                                         {"WEIR_REQUIRED", "1"}})
                               .value();
   EXPECT_EQ(options.vram.ForDevice(7).bytes, GiB(20));
@@ -77,6 +79,8 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
   EXPECT_EQ(options.kernels, Kernels::kNone);
   EXPECT_EQ(options.emulated_vram, Bytes(12'000'000'000));
   EXPECT_TRUE(options.emulated_poison);
+  EXPECT_EQ(options.emulated_faults, "seed:7");
+  EXPECT_TRUE(options.emulated_chosen);
   EXPECT_TRUE(options.required);
 }
 

@@ -36,7 +36,8 @@ def run_cases(program: str, device: str, output: str) -> None:
 def run_once(program: str, device: str, output: pathlib.Path, preload: str | None) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
     if preload is not None:
-        environment |= {"LD_PRELOAD": preload, "WEIR_GPU": "emulated:h200", "WEIR_KERNELS": KERNELS.get(program, "cpu")}
+        environment |= {"LD_PRELOAD": preload, "WEIR_GPU": "emulated:h200", "WEIR_EMULATED_CHOSEN": "1",
+                        "WEIR_KERNELS": KERNELS.get(program, "cpu")}
     command = [sys.executable, __file__, "--cases", program, device, str(output)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=FOLDER)
     if done.returncode != 0:

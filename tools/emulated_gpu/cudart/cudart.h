@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #pragma GCC visibility pop
 
+#include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/status.h"
 
@@ -21,12 +22,20 @@ cudaError_t Refuse(const char* name);
 
 }  // namespace weir::emulated
 
+#define WEIR_CUDART_FAULT_POINT()                                                 \
+  do {                                                                            \
+    if (!::weir::emulated::FaultsPlanned()) break;                                \
+    const ::weir::emulated::Status fault = ::weir::emulated::NextFault(__func__); \
+    if (fault != CUDA_SUCCESS) return ::weir::emulated::Last(fault);              \
+  } while (false)
+
 // Every call that needs a device starts the emulator, makes the primary context current and passes on sticky
 // errors.
 #define WEIR_CUDART_NEEDS_CONTEXT()                                        \
   do {                                                                     \
     const ::weir::emulated::Status ready = ::weir::emulated::UsePrimary(); \
     if (ready != CUDA_SUCCESS) return ::weir::emulated::Last(ready);       \
+    WEIR_CUDART_FAULT_POINT();                                             \
   } while (false)
 
 #endif

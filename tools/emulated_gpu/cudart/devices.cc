@@ -60,6 +60,7 @@ void FillAbilities(cudaDeviceProp& p) {
 }  // namespace
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  WEIR_CUDART_FAULT_POINT();
   if (count == nullptr) return Last(cudaErrorInvalidValue);
   *count = 0;
   const Status status = Start();
@@ -70,6 +71,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaGetDevice(int* device) {
+  WEIR_CUDART_FAULT_POINT();
   if (device == nullptr) return Last(cudaErrorInvalidValue);
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
@@ -89,6 +91,7 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  WEIR_CUDART_FAULT_POINT();
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
   if (properties == nullptr) return Last(cudaErrorInvalidValue);
@@ -106,6 +109,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  WEIR_CUDART_FAULT_POINT();
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
   if (value == nullptr) return Last(cudaErrorInvalidValue);
@@ -121,6 +125,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  WEIR_CUDART_FAULT_POINT();
   if (text == nullptr || length < 13) return Last(cudaErrorInvalidValue);
   if (device != 0) return Last(cudaErrorInvalidDevice);
   std::snprintf(text, length, "0000:00:00.0");
@@ -128,10 +133,14 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  WEIR_CUDART_FAULT_POINT();
   if (can == nullptr) return Last(cudaErrorInvalidValue);
   if (device != 0 || peer != 0) return Last(cudaErrorInvalidDevice);
   *can = 0;  // documented: a device has no peer access to itself
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return Last(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) {
+  WEIR_CUDART_FAULT_POINT();
+  return Last(cudaErrorInvalidDevice);
+}

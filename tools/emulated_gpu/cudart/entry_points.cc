@@ -6,6 +6,7 @@ using namespace weir::emulated;
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
                                              unsigned long long, cudaDriverEntryPointQueryResult* result) {
+  WEIR_CUDART_FAULT_POINT();
   if (symbol == nullptr || function == nullptr) return Last(cudaErrorInvalidValue);
   *function = FindDriverFunction(symbol);
   if (result != nullptr) {

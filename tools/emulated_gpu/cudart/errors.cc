@@ -80,12 +80,22 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
+  WEIR_CUDART_FAULT_POINT();
   if (version == nullptr) return Last(cudaErrorInvalidValue);
   *version = kDriverVersion;
   return cudaSuccess;
 }
 
-cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  WEIR_CUDART_FAULT_POINT();
+  return cudaDriverGetVersion(version);
+}
 
-cudaError_t cudaProfilerStart() { return cudaSuccess; }
-cudaError_t cudaProfilerStop() { return cudaSuccess; }
+cudaError_t cudaProfilerStart() {
+  WEIR_CUDART_FAULT_POINT();
+  return cudaSuccess;
+}
+cudaError_t cudaProfilerStop() {
+  WEIR_CUDART_FAULT_POINT();
+  return cudaSuccess;
+}

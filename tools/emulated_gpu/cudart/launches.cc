@@ -12,7 +12,8 @@ namespace {
 
 cudaError_t LaunchHostStub(const void* function, dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
                            void** arguments) {
-  WEIR_CUDART_NEEDS_CONTEXT();
+  const Status ready = UsePrimary();
+  if (ready != CUDA_SUCCESS) return Last(ready);
   if (function == nullptr) return Last(cudaErrorInvalidDeviceFunction);
   const Shape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
   const Status status = Launch(shape, stream, KernelOfHostStub(function), {arguments});
@@ -31,15 +32,18 @@ thread_local CallConfiguration configuration;
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
                              cudaStream_t stream) {
+  WEIR_CUDART_FAULT_POINT();
   return LaunchHostStub(function, grid, block, shared, stream, arguments);
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                         size_t shared, cudaStream_t stream) {
+  WEIR_CUDART_FAULT_POINT();
   return LaunchHostStub(function, grid, block, shared, stream, arguments);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  WEIR_CUDART_FAULT_POINT();
   if (config == nullptr) return Last(cudaErrorInvalidValue);
   return LaunchHostStub(function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream,
                         arguments);
@@ -67,6 +71,7 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
 }
 
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t, cudaFuncAttribute attribute, int value, int) {
+  WEIR_CUDART_FAULT_POINT();
   return cudaFuncSetAttribute(nullptr, attribute, value);
 }
 
@@ -81,6 +86,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
                                                                    int block_size, size_t shared,
                                                                    unsigned int) {
+  WEIR_CUDART_FAULT_POINT();
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared);
 }
 
@@ -103,12 +109,14 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
 
 // A kernel handle is the address of its host stub.
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  WEIR_CUDART_FAULT_POINT();
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                cudaStream_t stream) {
+  WEIR_CUDART_FAULT_POINT();
   return LaunchHostStub(kernel, grid, block, shared, stream, arguments);
 }
 

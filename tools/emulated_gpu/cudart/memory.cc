@@ -54,7 +54,10 @@ cudaError_t cudaHostAlloc(void** address, size_t size, unsigned int) {
   return Last(AllocatePinned(address, size));
 }
 
-cudaError_t cudaMallocHost(void** address, size_t size) { return cudaHostAlloc(address, size, 0); }
+cudaError_t cudaMallocHost(void** address, size_t size) {
+  WEIR_CUDART_FAULT_POINT();
+  return cudaHostAlloc(address, size, 0);
+}
 
 cudaError_t cudaFreeHost(void* address) {
   WEIR_CUDART_NEEDS_CONTEXT();
@@ -82,8 +85,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int) {
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  if (total != nullptr) *total = Settings().vram_bytes;
-  if (free != nullptr) *free = Settings().vram_bytes - UsedDeviceBytes();
+  ReportedMemory(free, total);
   return cudaSuccess;
 }
 

@@ -5,7 +5,10 @@
 
 using namespace weir::emulated;
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  WEIR_CUDART_FAULT_POINT();
+  return cudaStreamCreateWithPriority(stream, 0, 0);
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
   return cudaStreamCreateWithPriority(stream, flags, 0);
@@ -70,10 +73,12 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
                                      unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,
                                      const cudaGraphEdgeData**, size_t*) {
+  WEIR_CUDART_FAULT_POINT();
   return cudaStreamIsCapturing(stream, status);
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  WEIR_CUDART_FAULT_POINT();
   thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
   if (mode == nullptr) return Last(cudaErrorInvalidValue);
   const cudaStreamCaptureMode before = current;
@@ -82,7 +87,10 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  WEIR_CUDART_FAULT_POINT();
+  return cudaEventCreateWithFlags(event, 0);
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   WEIR_CUDART_NEEDS_CONTEXT();
@@ -101,6 +109,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int) {
+  WEIR_CUDART_FAULT_POINT();
   return cudaEventRecord(event, stream);
 }
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/faults.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -32,13 +33,15 @@ void PrintExitLine() {
   if (getpid() != owner) return;
   const Options& options = Settings();
   const Counters& counters = Counted();
-  char unchecked[64] = "";
+  char unchecked[64] = "", faults[64] = "";
   if (counters.unchecked_launches != 0)
     std::snprintf(unchecked, sizeof unchecked, " unchecked_launches=%lu", counters.unchecked_launches.load());
-  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu%s copies=%lu reports=%lu",
+  FaultsAtExit();
+  if (counters.faults != 0) std::snprintf(faults, sizeof faults, " faults=%lu", counters.faults.load());
+  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu%s copies=%lu%s reports=%lu",
        options.profile->name, options.vram_bytes, PeakDeviceBytes(),
        options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
-       counters.copies.load(), counters.reports.load());
+       counters.copies.load(), faults, counters.reports.load());
 }
 
 // Under its soname, so that torch finds it: without any NVML, torch's expandable segments call a null
@@ -57,6 +60,11 @@ void StartOnce() {
   const Options& options = Settings();
   if (!options.mistake.empty()) {
     Note("%s", options.mistake.c_str());
+    start_status = CUDA_ERROR_NO_DEVICE;
+    return;
+  }
+  if (*FaultsMistake() != '\0') {
+    Note("%s", FaultsMistake());
     start_status = CUDA_ERROR_NO_DEVICE;
     return;
   }

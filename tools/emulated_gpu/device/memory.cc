@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -59,8 +60,9 @@ typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
 
 bool TakeDeviceBytes(size_t bytes) {
   size_t used = used_bytes.load();
+  const size_t room = std::min(Settings().vram_bytes, DeviceCapacity());
   do {
-    if (bytes > Settings().vram_bytes || used > Settings().vram_bytes - bytes) return false;
+    if (bytes > room || used > room - bytes) return false;
   } while (!used_bytes.compare_exchange_weak(used, used + bytes));
   size_t peak = peak_bytes.load();
   while (peak < used + bytes && !peak_bytes.compare_exchange_weak(peak, used + bytes)) {

@@ -17,6 +17,7 @@ struct Counters {
   std::atomic<uint64_t> unchecked_launches{0};  // kernels whose parameters are not known
   std::atomic<uint64_t> copies{0};              // copies and memsets
   std::atomic<uint64_t> copied_bytes{0};
+  std::atomic<uint64_t> faults{0};  // planned failures
   std::atomic<uint64_t> reports{0};
 };
 Counters& Counted();

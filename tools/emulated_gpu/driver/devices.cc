@@ -35,11 +35,13 @@ void* FindDriverFunction(const char* name) {
 }  // namespace weir::emulated
 
 CUresult cuInit(unsigned int flags) {
+  WEIR_DRIVER_FAULT_POINT();
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   return Start();
 }
 
 CUresult cuDriverGetVersion(int* version) {
+  WEIR_DRIVER_FAULT_POINT();
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *version = kDriverVersion;
   return CUDA_SUCCESS;
@@ -109,6 +111,7 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
 
 CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t,
                           CUdriverProcAddressQueryResult* result) {
+  WEIR_DRIVER_FAULT_POINT();
   if (symbol == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *function = FindDriverFunction(symbol);
   const bool found = *function != nullptr;

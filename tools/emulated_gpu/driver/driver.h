@@ -2,6 +2,7 @@
 #ifndef WEIR_EMULATED_GPU_DRIVER_DRIVER_H_
 #define WEIR_EMULATED_GPU_DRIVER_DRIVER_H_
 
+#include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/status.h"
 
@@ -17,12 +18,14 @@ void* FindDriverFunction(const char* name);
   do {                                                \
     const CUresult ready = ::weir::emulated::Ready(); \
     if (ready != CUDA_SUCCESS) return ready;          \
+    WEIR_DRIVER_FAULT_POINT();                        \
   } while (false)
 
 #define WEIR_DRIVER_NEEDS_CONTEXT()                         \
   do {                                                      \
     const CUresult ready = ::weir::emulated::NeedContext(); \
     if (ready != CUDA_SUCCESS) return ready;                \
+    WEIR_DRIVER_FAULT_POINT();                              \
   } while (false)
 
 #endif

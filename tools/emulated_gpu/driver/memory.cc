@@ -48,7 +48,10 @@ CUresult cuMemHostAlloc(void** address, size_t size, unsigned int) {
   return AllocatePinned(address, size);
 }
 
-CUresult cuMemAllocHost(void** address, size_t size) { return cuMemHostAlloc(address, size, 0); }
+CUresult cuMemAllocHost(void** address, size_t size) {
+  WEIR_DRIVER_FAULT_POINT();
+  return cuMemHostAlloc(address, size, 0);
+}
 
 CUresult cuMemFreeHost(void* address) {
   WEIR_DRIVER_NEEDS_CONTEXT();
@@ -75,8 +78,7 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* device, void* host, unsigned int
 
 CUresult cuMemGetInfo(size_t* free, size_t* total) {
   WEIR_DRIVER_NEEDS_CONTEXT();
-  if (total != nullptr) *total = Settings().vram_bytes;
-  if (free != nullptr) *free = Settings().vram_bytes - UsedDeviceBytes();
+  ReportedMemory(free, total);
   return CUDA_SUCCESS;
 }
 
@@ -138,41 +140,54 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kAny, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kAny, Call::kAsync, stream);
 }
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(Pointer(to), from, bytes, Direction::kHostToDevice, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(Pointer(to), from, bytes, Direction::kHostToDevice, Call::kAsync, stream);
 }
 CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(to, Pointer(from), bytes, Direction::kDeviceToHost, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(to, Pointer(from), bytes, Direction::kDeviceToHost, Call::kAsync, stream);
 }
 CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, Call::kBlocking, nullptr);
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, Call::kAsync, stream);
 }
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
+  WEIR_DRIVER_FAULT_POINT();
   return FillElements(to, value, 1, count, Call::kBlocking, nullptr);
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return FillElements(to, value, 1, count, Call::kAsync, stream);
 }
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return FillElements(to, value, 2, count, Call::kAsync, stream);
 }
 CUresult cuMemsetD32(CUdeviceptr to, unsigned int value, size_t count) {
+  WEIR_DRIVER_FAULT_POINT();
   return FillElements(to, value, 4, count, Call::kBlocking, nullptr);
 }
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
   return FillElements(to, value, 4, count, Call::kAsync, stream);
 }

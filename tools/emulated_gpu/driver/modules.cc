@@ -56,6 +56,7 @@ CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* handle, const void* image, unsigned int, CUjit_option*, void**) {
+  WEIR_DRIVER_FAULT_POINT();
   return cuModuleLoadData(handle, image);
 }
 
@@ -125,6 +126,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+  WEIR_DRIVER_FAULT_POINT();
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                         config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream,
@@ -135,6 +137,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                    unsigned int block_z, unsigned int shared, CUstream stream,
                                    void** arguments) {
+  WEIR_DRIVER_FAULT_POINT();
   return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
                         arguments, nullptr);
 }

@@ -13,6 +13,7 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int pr
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+  WEIR_DRIVER_FAULT_POINT();
   return cuStreamCreateWithPriority(stream, flags, 0);
 }
 
@@ -69,6 +70,7 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  WEIR_DRIVER_FAULT_POINT();
   thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUstreamCaptureMode before = current;
@@ -99,6 +101,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
+  WEIR_DRIVER_FAULT_POINT();
   return cuEventRecord(event, stream);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "preload.h"
 
@@ -15,6 +16,7 @@ extern const int weir_trampoline_count __attribute__((visibility("hidden")));
 
 static pthread_once_t emulator_once = PTHREAD_ONCE_INIT;
 static void* emulator;
+static int refused;  // then there is no device
 
 int weir_emulation_wanted(void) {
   static int wanted = -1;  // a race decides the same value twice
@@ -25,7 +27,24 @@ int weir_emulation_wanted(void) {
   return wanted;
 }
 
+// Left over in an environment, LD_PRELOAD and WEIR_GPU must not hide a real card. Nothing of the driver is loaded.
+static int hides_real_driver(void) {
+  const char* chosen = getenv("WEIR_EMULATED_CHOSEN");
+  if (chosen != NULL && strcmp(chosen, "1") == 0) return 0;
+  const char* path = getenv("WEIR_EMULATED_REAL_DRIVER");
+  if (path == NULL) path = "/proc/driver/nvidia/version";
+  if (access(path, F_OK) != 0) return 0;
+  fprintf(stderr,
+          "weir: emulated GPU: refused, a real NVIDIA driver is here (%s): use `weir run --gpu emulated`, or "
+          "unset "
+          "LD_PRELOAD and WEIR_GPU\n",
+          path);
+  return 1;
+}
+
 static void load_emulator(void) {
+  refused = hides_real_driver();
+  if (refused) return;
   Dl_info self;
   if (dladdr((void*)&weir_emulation_wanted, &self) == 0 || self.dli_fname == NULL) return;
   const char* slash = strrchr(self.dli_fname, '/');
@@ -39,8 +58,10 @@ static void load_emulator(void) {
 // cudaErrorNotSupported is 801, CUBLAS_STATUS_NOT_SUPPORTED is 15 (driver_types.h, cublas_api.h).
 static int no_cuda_entry(void) { return 801; }
 static int no_cublas_entry(void) { return 15; }
+static int no_device(void) { return 100; }  // cudaErrorNoDevice
 
 static void* missing(const char* name) {
+  if (refused && strncmp(name, "cublas", 6) != 0) return (void*)&no_device;
   fprintf(stderr, "weir: emulated GPU: %s is not there: NOT_SUPPORTED\n", name);
   return strncmp(name, "cublas", 6) == 0 ? (void*)&no_cublas_entry : (void*)&no_cuda_entry;
 }
