@@ -6,6 +6,11 @@ import torch
 from harness import DEVICE, PluginTest
 
 
+# What an op raises that writes an argument and allocates nothing: torch before 2.13 has no hook to raise it from.
+HAS_HOOK = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
+IN_PLACE_ERROR = torch.OutOfMemoryError if HAS_HOOK else RuntimeError
+
+
 class OutOfMemory(PluginTest):
     def evicted(self, *shape):
         tensor = self.used(*shape)
@@ -15,7 +20,8 @@ class OutOfMemory(PluginTest):
     def assertFlagBack(self, tensor):
         """The storage throws again for accesses that nobody announces."""
         self.assertFalse(self.core.resident(tensor))
-        self.assertTrue(torch._C._storage_throw_on_immutable_data_ptr(tensor.untyped_storage()._cdata))
+        with self.assertRaisesRegex(RuntimeError, "evicted by the fake core"):
+            torch._C.TensorBase.data_ptr(tensor)
 
     def test_OpThatAllocates_PageInFails_OutOfMemoryFromAllocation(self):
         a = self.evicted(64)
@@ -27,7 +33,7 @@ class OutOfMemory(PluginTest):
     def test_WrittenArgument_PageInFails_OutOfMemoryFromHook(self):
         a, source = self.evicted(64), torch.ones(64)
         self.core.fail_touches(1)
-        with self.assertRaisesRegex(torch.OutOfMemoryError, "told to fail"):
+        with self.assertRaisesRegex(IN_PLACE_ERROR, "CUDA out of memory. fake core: told to fail"):
             a.zero_()
         self.assertFlagBack(a)
         a.copy_(source)
@@ -59,10 +65,11 @@ class OutOfMemory(PluginTest):
             torch._foreach_add_(tensors, 1.0)
 
     def test_FailedOp_Retried_Works(self):
-        for op in (lambda t: t + 1, lambda t: t.add_(1), lambda t: torch._foreach_mul([t, t], 2.0)):
+        for op, error in ((lambda t: t + 1, torch.OutOfMemoryError), (lambda t: t.add_(1), IN_PLACE_ERROR),
+                          (lambda t: torch._foreach_mul([t, t], 2.0), torch.OutOfMemoryError)):
             a = self.evicted(64)
             self.core.fail_touches(1)
-            with self.assertRaises(torch.OutOfMemoryError):
+            with self.assertRaises(error):
                 op(a)
             op(a)
             self.assertTrue(self.core.resident(a))
