@@ -34,7 +34,7 @@ class OutOfMemory(PluginTest):
         a, source = self.evicted(64), torch.ones(64)
         self.core.fail_touches(1)
         with self.assertRaisesRegex(IN_PLACE_ERROR, "CUDA out of memory. fake core: told to fail"):
-            a.zero_()
+            a.fill_(0)
         self.assertFlagBack(a)
         a.copy_(source)
         self.assertTrue(self.core.resident(a))
