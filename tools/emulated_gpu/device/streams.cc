@@ -115,6 +115,7 @@ Status DestroyStream(CUstream handle) {
   {
     std::lock_guard<std::mutex> lock(Order().mutex);
     RetireLocked(*stream);
+    stream->past = {};
   }
   streams.Kill(stream);
   return CUDA_SUCCESS;
@@ -181,6 +182,10 @@ Status CreateEvent(CUevent* handle, unsigned flags) {
 Status DestroyEvent(CUevent handle) {
   Event* event = FindEvent(handle, "event destroy");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  {
+    std::lock_guard<std::mutex> lock(Order().mutex);
+    event->past = {};  // slots are never destroyed: what they hold is given back here
+  }
   events.Kill(event);
   return CUDA_SUCCESS;
 }
