@@ -24,6 +24,8 @@ ROOT = HERE.parent.parent
 # cuBLAS workspaces are raw allocations that can never leave; by default (32 MiB on Hopper, for each stream) they would be
 # half of what these small jobs need.
 WORKSPACES = {"CUBLAS_WORKSPACE_CONFIG": ":4096:1", "CUBLASLT_WORKSPACE_SIZE": "1024"}
+# Torch 2.11 makes one for the handle of each thread and one more for cuBLASLt, with kernels `none` too.
+WORKSPACES_OF_OTHERS = {"2.11": {"CUBLAS_WORKSPACE_CONFIG": ":16:1", "CUBLASLT_WORKSPACE_SIZE": "16"}}
 
 
 @dataclasses.dataclass
@@ -42,11 +44,12 @@ class Runner:
         self._weir = pathlib.Path(options.weir)
         self._python, self._packages = options.python, options.packages
         self._suffix = "" if options.torch is None else "_" + options.torch.replace(".", "_")  # of compiled programs
+        self._workspaces = WORKSPACES_OF_OTHERS.get(options.torch, WORKSPACES)
         self._threads = max(1, (os.cpu_count() or 1) // options.jobs)
 
     def command(self, program, cell, cap: int, card: int) -> tuple:
         """Environment additions and argument list for one run. `cap` and `card` in bytes, 0 for none."""
-        environment = {"WEIR_LOG": "info", "OMP_NUM_THREADS": str(self._threads), **WORKSPACES}
+        environment = {"WEIR_LOG": "info", "OMP_NUM_THREADS": str(self._threads), **self._workspaces}
         arguments = [str(self._weir), "run", "--gpu", "emulated", "--kernels", cell.kernels]
         if card or program.card:
             environment["WEIR_EMULATED_VRAM"] = str(card) if card else program.card
