@@ -178,9 +178,9 @@ absl::Status ReadEmulatedStreams(absl::string_view text, Options*) {
   constexpr std::array<const char*, 2> kStreams = {"lazy", "eager"};
   return Contains(kStreams, text) ? absl::OkStatus() : NotAChoice(text, kStreams);
 }
-absl::Status ReadEmulatedOrder(absl::string_view text, Options*) {
-  constexpr std::array<const char*, 2> kOrder = {"on", "off"};
-  return Contains(kOrder, text) ? absl::OkStatus() : NotAChoice(text, kOrder);
+absl::Status ReadEmulatedChecks(absl::string_view text, Options*) {
+  constexpr std::array<const char*, 2> kChecks = {"on", "off"};
+  return Contains(kChecks, text) ? absl::OkStatus() : NotAChoice(text, kChecks);
 }
 absl::Status ReadEmulatedSeed(absl::string_view text, Options*) {
   uint64_t seed = 0;
@@ -256,9 +256,9 @@ constexpr OptionRow kTable[] = {
     {"WEIR_EMULATED_SEED", "number", "", "0", "0 and up",
      "How lazy the emulated GPU's streams are: 0 is as late as possible, other seeds run some work early.",
      "", false, ReadEmulatedSeed},
-    {"WEIR_EMULATED_ORDER", "choice", "", "on", "on | off",
-     "Whether the emulated GPU checks that accesses to memory are ordered; off to measure what that costs.",
-     "", false, ReadEmulatedOrder},
+    {"WEIR_EMULATED_CHECKS", "choice", "", "on", "on | off",
+     "Whether the emulated GPU checks launches and the order of accesses; off to measure what that costs.",
+     "", false, ReadEmulatedChecks},
     {"WEIR_EMULATED_FAULTS", "text", "", "none", "none | seed:N | seed:N,RATE | FILE",
      "Which driver calls of the emulated GPU fail: at random by a seed, or by the plan in a file "
      "(tools/emulated_gpu).",

@@ -94,6 +94,18 @@ TEST_F(Streams, DeadHandles_AreReportedAndRefused) {
   EXPECT_EQ(NewReports(), 3u);
 }
 
+TEST_F(Streams, HandlesThatAreLeft_AreCounted) {
+  const WeirEmulatedCounters before = ReadCounters();
+  const CUstream stream = NewStream();
+  const CUevent event = NewEvent(CU_EVENT_DEFAULT);
+  EXPECT_EQ(ReadCounters().live_streams, before.live_streams + 1);
+  EXPECT_EQ(ReadCounters().live_events, before.live_events + 1);
+  ASSERT_EQ(CU(cuStreamDestroy)(stream), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuEventDestroy)(event), CUDA_SUCCESS);
+  EXPECT_EQ(ReadCounters().live_streams, before.live_streams);
+  EXPECT_EQ(ReadCounters().live_events, before.live_events);
+}
+
 TEST_F(Streams, Priority_OutOfRange_IsClamped) {
   CUstream stream = nullptr;
   ASSERT_EQ(CU(cuStreamCreateWithPriority)(&stream, CU_STREAM_NON_BLOCKING, -100), CUDA_SUCCESS);

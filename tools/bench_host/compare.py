@@ -5,6 +5,8 @@
                       runs, peak frames / peak requested bytes: at most 1.10)
   compare.py frames   the second of these alone: the same on every machine, so it is also a test
   compare.py malloc   a malloc + free pair through torch's allocator interface: at most 1.0 times
+  compare.py emulator the same step without Weir, on the emulated GPU with lazy streams and checks against the eager one
+                      without checks: at most 3 times
 
 Prints a table and exits 1 if a target is missed. Times are wall-clock: use a quiet machine. --json FILE writes the figures.
 """
@@ -18,13 +20,14 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGETS = {"step": 1.05, "malloc": 1.0, "frames": 1.10}
+TARGETS = {"step": 1.05, "malloc": 1.0, "frames": 1.10, "emulator": 3.0}
+PLAIN_EMULATOR = {"WEIR_EMULATED_STREAMS": "eager", "WEIR_EMULATED_CHECKS": "off"}
 
 
-def run(weir: pathlib.Path, job: list, disabled: bool) -> tuple:
-    """The JSON line of a run and the figures of Weir's exit line ({} when disabled)."""
+def run(weir: pathlib.Path, job: list, disabled: bool, more: dict) -> tuple:
+    """The JSON line of a run and the figures of Weir's exit line ({} when disabled). `more` is added to the environment."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
-    environment.update({"WEIR_LOG": "info", **({"WEIR_DISABLE": "1"} if disabled else {})})
+    environment.update({"WEIR_LOG": "info", **({"WEIR_DISABLE": "1"} if disabled else {}), **more})
     command = [str(weir), "run", "--gpu", "emulated", "--kernels", "none", "--vram", "off", "--", *job]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -36,10 +39,12 @@ def run(weir: pathlib.Path, job: list, disabled: bool) -> tuple:
     return json.loads(done.stdout.strip().splitlines()[-1]), figures
 
 
-def pairs(weir, job, count):
-    """(without, with, exit line) for `count` pairs; every other pair starts with Weir."""
+def pairs(weir, job, count, emulator):
+    """(without, with, exit line) for `count` pairs; every other pair starts with Weir. With `emulator`, Weir is in none of
+    them, and the first of a pair is the emulated GPU without lazy streams and checks."""
     for index in range(count):
-        runs = {disabled: run(weir, job, disabled) for disabled in ((True, False) if index % 2 else (False, True))}
+        runs = {plain: run(weir, job, plain or emulator, PLAIN_EMULATOR if plain and emulator else {})
+                for plain in ((True, False) if index % 2 else (False, True))}
         print(f"  pair {index + 1} of {count}", file=sys.stderr, flush=True)
         yield runs[True][0], runs[False][0], runs[False][1]
 
@@ -53,6 +58,8 @@ def rows(kind: str, results: list) -> list:
     if kind == "malloc":
         return [row(f"{case} {key}", lambda r, c=case, k=key: r[c][k], TARGETS["malloc"] if key == "median_ns" else None)
                 for case in results[0][0] for key in ("median_ns", "p99_ns")]
+    if kind == "emulator":
+        return [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS["emulator"])]
     frames = [int(figures["peak_frames"]) for _, _, figures in results]
     asked = [int(figures["peak_requested"]) for _, _, figures in results]
     steps = [] if kind == "frames" else [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS["step"])]
@@ -63,17 +70,19 @@ def rows(kind: str, results: list) -> list:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("step", "frames", "malloc"))
+    parser.add_argument("kind", choices=tuple(TARGETS))
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--weir", type=pathlib.Path, default=ROOT / "build" / "bin" / "weir")
     parser.add_argument("--python", default=str(ROOT / ".venv" / "bin" / "python"))
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     step = [options.python, str(ROOT / "tools" / "bench_host" / "gpt_step.py")]
-    job = {"step": step, "frames": [*step, "6"],
+    job = {"step": step, "emulator": step, "frames": [*step, "6"],
            "malloc": [str(options.weir.parent / "bench_malloc")]}[options.kind]
-    table = rows(options.kind, list(pairs(options.weir, job, 1 if options.kind == "frames" else options.pairs)))
-    print(f"{'':<26}{'without':>11}{'with Weir':>11}{'ratio':>8}{'target':>8}")
+    table = rows(options.kind, list(pairs(options.weir, job, 1 if options.kind == "frames" else options.pairs,
+                                           options.kind == "emulator")))
+    with_what = "checks" if options.kind == "emulator" else "Weir"
+    print(f"{'':<26}{'without':>11}{'with ' + with_what:>11}{'ratio':>8}{'target':>8}")
     missed = 0
     for name, without, weir, ratio, target in table:
         verdict = "" if target is None else "  ok" if ratio <= target else "  MISSED"

@@ -124,7 +124,7 @@ TEST(ParseOptions, BadChoice_ListsTheChoices) {
   EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_VRAM", "big"}}), HasSubstr("WEIR_EMULATED_VRAM"));
   EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_REPORTS", "shout"}}), HasSubstr("count"));
   EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_STREAMS", "slow"}}), HasSubstr("eager"));
-  EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_ORDER", "1"}}), HasSubstr("off"));
+  EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_CHECKS", "1"}}), HasSubstr("off"));
   EXPECT_THAT(ErrorOf({{"WEIR_EMULATED_SEED", "-1"}}), HasSubstr("\"-1\""));
 }
 

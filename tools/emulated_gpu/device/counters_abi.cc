@@ -5,6 +5,8 @@
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/vmm.h"
 #include "tools/emulated_gpu/device/work_queue.h"
 
 using namespace weir::emulated;
@@ -13,7 +15,8 @@ extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(
     WeirEmulatedCounters* counters) {
   const Counters& counted = Counted();
   *counters = {counted.launches,  counted.copies,    counted.copied_bytes,  counted.reports,
-               UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes, counted.unchecked_launches};
+               UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes, counted.unchecked_launches,
+               LiveStreams(),     LiveEvents(),      LiveFrames()};
 }
 
 extern "C" __attribute__((visibility("default"))) void weir_emulated_test_kernel(

@@ -10,7 +10,8 @@
 struct WeirEmulatedCounters {
   uint64_t launches, copies, copied_bytes, reports;
   uint64_t used_bytes, peak_bytes, total_bytes;
-  uint64_t unchecked_launches;  // of kernels whose parameters are not known
+  uint64_t unchecked_launches;                      // of kernels whose parameters are not known
+  uint64_t live_streams, live_events, live_frames;  // that nobody destroyed or released yet
 };
 
 typedef void (*WeirEmulatedReadCounters)(struct WeirEmulatedCounters* counters);

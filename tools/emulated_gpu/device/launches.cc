@@ -33,7 +33,9 @@ Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const A
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
-  const ArgumentPointers pointers = CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1]);
+  const ArgumentPointers pointers = Settings().checks
+                                        ? CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1])
+                                        : ArgumentPointers{};
   NoteLaunch(*stream, kernel.name.c_str(), pointers.first, pointers.count);
   return CUDA_SUCCESS;
 }

@@ -15,6 +15,8 @@
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/vmm.h"
 
 namespace weir::emulated {
 namespace {
@@ -38,10 +40,12 @@ void PrintExitLine() {
     std::snprintf(unchecked, sizeof unchecked, " unchecked_launches=%lu", counters.unchecked_launches.load());
   FaultsAtExit();
   if (counters.faults != 0) std::snprintf(faults, sizeof faults, " faults=%lu", counters.faults.load());
-  Note("%s total_bytes=%zu peak_bytes=%zu kernels=%s launches=%lu%s copies=%lu%s reports=%lu",
-       options.profile->name, options.vram_bytes, PeakDeviceBytes(),
-       options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
-       counters.copies.load(), faults, counters.reports.load());
+  Note(
+      "%s total_bytes=%zu peak_bytes=%zu left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "
+      "copies=%lu%s reports=%lu",
+      options.profile->name, options.vram_bytes, PeakDeviceBytes(), LiveStreams(), LiveEvents(), LiveFrames(),
+      options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
+      counters.copies.load(), faults, counters.reports.load());
 }
 
 // Under its soname, so that torch finds it: without any NVML, torch's expandable segments call a null

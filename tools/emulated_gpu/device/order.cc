@@ -93,7 +93,7 @@ bool ReportInFlight(const OrderState& order, const Region& region, const char* c
 }
 
 void ReportRegionsInFlight(OrderState& order, uintptr_t begin, size_t size, const char* call) {
-  bool reported = !Settings().order_checks;
+  bool reported = !Settings().checks;
   order.regions.ForEach(begin, begin + size, [&](const Region& region) {
     reported = reported || ReportInFlight(order, region, call);
   });
@@ -127,7 +127,7 @@ Past StepLocked(Stream& stream, const Past* after) {
 Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count) {
   OrderState& order = Order();
   const Past past = StepLocked(stream);
-  if (!Settings().order_checks) return past;
+  if (!Settings().checks) return past;
   Check check(order, past, order.log.Add(what, CurrentOp(), stream.id));
   for (size_t i = 0; i < count; ++i) check.Add(accesses[i]);
   return past;

@@ -73,7 +73,7 @@ size_t Choice(Options& options, const char* variable, std::initializer_list<cons
 
 void ReadOrder(Options& options) {
   options.lazy_streams = Choice(options, "WEIR_EMULATED_STREAMS", {"lazy", "eager"}) == 0;
-  options.order_checks = Choice(options, "WEIR_EMULATED_ORDER", {"on", "off"}) == 0;
+  options.checks = Choice(options, "WEIR_EMULATED_CHECKS", {"on", "off"}) == 0;
   const Reports reports[] = {Reports::kLog, Reports::kAbort, Reports::kCount};
   options.reports = reports[Choice(options, "WEIR_EMULATED_REPORTS", {"log", "abort", "count"})];
   const std::string seed = FromEnvironment("WEIR_EMULATED_SEED");

@@ -34,8 +34,8 @@ struct Options {
       true;           // WEIR_EMULATED_STREAMS=lazy|eager: copies run when forced, or when they are enqueued
   uint64_t seed = 0;  // WEIR_EMULATED_SEED: 0: as late as possible; others run some work early
   Reports reports = Reports::kLog;
-  bool order_checks = true;  // WEIR_EMULATED_ORDER=off: no happens-before checks, to measure what they cost
-  std::string mistake;       // why the options are unusable; empty when they are fine
+  bool checks = true;   // WEIR_EMULATED_CHECKS=off: of order and launch arguments, to measure what they cost
+  std::string mistake;  // why the options are unusable; empty when they are fine
 };
 
 const Options& Settings();

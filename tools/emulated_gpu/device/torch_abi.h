@@ -20,6 +20,7 @@ struct WeirEmulatedAccess {
 
 struct WeirEmulatedHost {
   int version;                 // 2
+  int observe_ops;             // 1: call begin_op and end_op
   int cpu_kernels;             // 1: register CPU versions of the CUDA ops; 0: only switch cuDNN off
   void (*count_launch)(void);  // an op ran on the CPU
   void (*set_op)(

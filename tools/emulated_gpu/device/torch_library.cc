@@ -51,10 +51,15 @@ bool Load() {
     return true;
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {2,           Settings().kernels == Kernels::kCpu ? 1 : 0,
-                                        CountLaunch, SetCurrentOp,
-                                        ReportText,  RunOpNow,
-                                        BeginOp,     EndOp};
+  static const WeirEmulatedHost host = {2,
+                                        Settings().checks && Settings().kernels == Kernels::kNone ? 1 : 0,
+                                        Settings().kernels == Kernels::kCpu ? 1 : 0,
+                                        CountLaunch,
+                                        SetCurrentOp,
+                                        ReportText,
+                                        RunOpNow,
+                                        BeginOp,
+                                        EndOp};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
   return true;
 }

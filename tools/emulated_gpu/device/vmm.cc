@@ -272,6 +272,11 @@ bool IsAccessible(uintptr_t address, size_t size, Permission least, uintptr_t* h
   return true;
 }
 
+size_t LiveFrames() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return frames.size();
+}
+
 AddressFacts DescribeWithoutLock(uintptr_t address) {
   AddressFacts facts;
   auto reservation = reservations.upper_bound(address);

@@ -37,6 +37,9 @@ bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size);
 // Every byte mapped with at least this access; otherwise `hole` is the first address that is not.
 bool IsAccessible(uintptr_t address, size_t size, Permission least, uintptr_t* hole);
 
+// Frames whose bytes are still taken.
+size_t LiveFrames();
+
 struct AddressFacts {
   const char* state = "not reserved";
   uintptr_t reservation = 0;

@@ -90,10 +90,7 @@ extern "C" __attribute__((visibility("default"))) int weir_emulated_install(cons
   // own kernels.
   at::globalContext().setUserEnabledCuDNN(false);
   at::globalContext().setSDPUseCuDNN(false);
-  if (host->cpu_kernels != 0) {
-    weir::emulated::RegisterKernels();
-  } else {
-    weir::emulated::ObserveOps();
-  }
+  if (host->cpu_kernels != 0) weir::emulated::RegisterKernels();
+  if (host->observe_ops != 0) weir::emulated::ObserveOps();
   return 0;
 }
