@@ -1,5 +1,6 @@
 // Happens-before on the device (correctness R18): every work has a past, every place its last writer and the readers since;
-// what is neither in the past nor known to be complete is a report. Any thread; one lock, `Order().mutex`, which is a leaf.
+// what is neither in the past nor known to be complete is a report. Any thread; one lock, `Order().mutex`, before that of
+// host_functions.cc.
 //
 // Completion is a fact about the device: what one host thread saw complete is complete for all of them, since how host
 // threads order each other cannot be seen here. Order between streams comes from stream waits, the rules of the
