@@ -131,7 +131,8 @@ void FaultsAtExit() {
   if (!FaultsPlanned()) return;
   State& state = Faults();
   for (size_t i = 0; i < state.plan.rules.size(); ++i) {
-    if (state.progress[i].failed == 0) Note("fault: nothing came of %s", state.plan.rules[i].text.c_str());
+    if (state.progress[i].failed == 0)
+      Note("fault: nothing came of %s, %lu calls", state.plan.rules[i].text.c_str(), state.progress[i].seen);
   }
   if (state.plan.teardown) SetSticky(CUDA_ERROR_DEINITIALIZED);
 }
