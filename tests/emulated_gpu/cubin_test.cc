@@ -125,6 +125,7 @@ TEST(ArgumentWords, Find_KnownTypes_GivesTheirPointers) {
       {"at::native::(anonymous namespace)::TensorListScalarListMetadata<float, 1>",
        26880,
        {Expected(0, 672, Filled::kByBlock, 13440, 2)}},
+      {"at::native::TensorListAddresses", 2400, {Expected(0, 300, Filled::kGridX)}},
       // 110 entries, 320 blocks: before CUDA 13.
       {"at::native::(anonymous namespace)::TensorListMetadata<1>",
        3368,

@@ -137,6 +137,8 @@ std::optional<std::vector<ArgumentWords>> KnownStruct(Text type, size_t size) {
     if (arguments.size() != 4) return std::nullopt;
     return {{Words(0, Number(arguments[2]), Filled::kGridY)}};
   }
+  // ATen/native/cuda/ForeachReduceOp.cu: a block for each address.
+  if (type == "at::native::TensorListAddresses") return {{Words(0, size / kWord, Filled::kGridX)}};
   if (auto lists = TensorLists(type, size)) return lists;
   return ElementwiseClosure(type, size);
 }

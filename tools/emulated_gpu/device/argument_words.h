@@ -20,6 +20,7 @@ namespace weir::emulated {
 struct ArgumentWords {
   enum class Filled : uint8_t {
     kAll,
+    kGridX,  // the first grid.x of them: the results of a norm over a list
     kGridY,  // the first grid.y of them: the inputs of a concatenation
     kByBlock,  // up to the largest number that the launch's blocks have in a table: the lists of a multi-tensor kernel
     kPerhaps  // not known; a word may be a leftover

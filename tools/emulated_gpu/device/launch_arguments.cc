@@ -50,6 +50,7 @@ size_t LargestEntry(const char* table, size_t count) {
 
 size_t FilledCount(const ArgumentWords& words, const char* argument, size_t size, unsigned grid_x,
                    unsigned grid_y) {
+  if (words.filled == ArgumentWords::Filled::kGridX) return std::min<size_t>(words.count, grid_x);
   if (words.filled == ArgumentWords::Filled::kGridY) return std::min<size_t>(words.count, grid_y);
   if (words.filled != ArgumentWords::Filled::kByBlock) return words.count;
   const char* table = argument + words.table_offset;
