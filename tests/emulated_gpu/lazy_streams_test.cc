@@ -203,8 +203,8 @@ TEST_F(LazyStreams, HostFunction_RunsInOrderWithCopies_OnAThreadOfItsOwn) {
   const CUstream stream = NewStream();
   struct Seen {
     char* pinned;
-    bool before = false;
-    std::thread::id thread{};
+    std::atomic<bool> before{false};
+    std::atomic<std::thread::id> thread{};
   } seen{NewPinned()};
   ToHost(seen.pinned, NewMemory(7), stream);
   const auto look = [](void* argument) {
@@ -216,7 +216,7 @@ TEST_F(LazyStreams, HostFunction_RunsInOrderWithCopies_OnAThreadOfItsOwn) {
   ToHost(seen.pinned, NewMemory(8), stream);
   ASSERT_EQ(CU(cuStreamSynchronize)(stream), CUDA_SUCCESS);
   EXPECT_TRUE(seen.before);
-  EXPECT_NE(seen.thread, std::this_thread::get_id());
+  EXPECT_NE(seen.thread.load(), std::this_thread::get_id());
   EXPECT_TRUE(Holds(seen.pinned, 8));
 }
 
