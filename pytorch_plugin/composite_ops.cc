@@ -271,12 +271,6 @@ bool IsViewOp(std::string_view name) {
   return Contains(kViews, name);
 }
 
-bool SchemaTellsWrites(std::string_view name) {
-  if (!name.starts_with(kAten)) return false;
-  return !Has(name, "batch_norm") && !Has(name, "instance_norm") && !Has(name, "_cudnn_rnn") &&
-         !Has(name, "miopen") && !HasListOpName(name);
-}
-
 bool ResultsCountAsSeen(std::string_view name) {
   return name.starts_with(kAten) && !Has(name, "empty") && !Has(name, "cudnn") && !Has(name, "workspace");
 }

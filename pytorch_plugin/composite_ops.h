@@ -22,11 +22,6 @@ bool IsContainerOp(std::string_view name);
 // aten::detach.
 bool IsViewOp(std::string_view name);
 
-// True if the schema of `name` tells the truth about which arguments are written (R2). False for everything
-// outside aten and for the aten ops that write without saying so: then every tensor argument counts as
-// written.
-bool SchemaTellsWrites(std::string_view name);
-
 // True if what `name` returns counts as seen (R1): an aten op that computes. What factories and the cuDNN helpers make
 // does not: caches, workspaces and dropout states, whose users hold raw pointers, are made that way.
 bool ResultsCountAsSeen(std::string_view name);

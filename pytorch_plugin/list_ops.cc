@@ -66,7 +66,7 @@ class ChunkScope {
 // Every list counts as written: multi-tensor kernels write through const pointers (R2).
 void Collect(ThreadState& thread, c10::ArrayRef<c10::IValue> values, bool evidence) {
   ClearTouches(thread);
-  for (const c10::IValue& value : values) CollectTouches(thread, value, true, evidence);
+  for (const c10::IValue& value : values) CollectTouches(thread, value, Write::kMaybe, evidence);
 }
 
 void TouchOrThrow(ThreadState& thread) {
@@ -135,7 +135,7 @@ class ChunkedCall {
     for (size_t r = 0; r < results.size(); ++r) {
       for (const c10::IValue& element : results[r].toListRef()) {
         outputs_[r].push_back(element.toTensor());
-        CollectTouches(thread, element, true, evidence_);
+        CollectTouches(thread, element, Write::kMaybe, evidence_);
       }
     }
     if (!thread.touches.empty()) TouchOrThrow(thread);

@@ -16,6 +16,7 @@
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/list_ops.h"
+#include "pytorch_plugin/op_writes.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
 #include "pytorch_plugin/thread_state.h"
@@ -28,7 +29,7 @@ namespace {
 // What the observer knows of one operator (name and overload). Never freed.
 struct OpInfo {
   std::string name;
-  std::vector<bool> written;  // per argument
+  std::vector<Write> writes;  // per argument
   std::vector<bool> made;     // per result: a new tensor that counts as seen; empty if there is none
   bool container = false;
   bool view = false;
@@ -63,13 +64,9 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
     NoteOperator(op.name);
   }
   info->list = FindListOp(op);
-  const bool told = SchemaTellsWrites(op.name);
   std::optional<c10::OperatorHandle> handle = c10::Dispatcher::singleton().findSchema(op);
   if (!handle) return info;
-  for (const c10::Argument& argument : handle->schema().arguments()) {
-    const c10::AliasInfo* alias = argument.alias_info();
-    info->written.push_back(!told || (alias != nullptr && alias->isWrite()));
-  }
+  info->writes = WritesOf(handle->schema());
   info->made = MadeBy(handle->schema());
   return info;
 }
@@ -143,8 +140,8 @@ bool CollectArguments(ThreadState& thread, const at::RecordFunction& event, cons
   const bool evidence = thread.open.empty();
   ClearTouches(thread);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool written = i >= info.written.size() || info.written[i];
-    if (!CollectTouches(thread, inputs[i], written, evidence)) return false;
+    const Write write = i < info.writes.size() ? info.writes[i] : Write::kMaybe;
+    if (!CollectTouches(thread, inputs[i], write, evidence)) return false;
   }
   return true;
 }
@@ -180,7 +177,7 @@ void NoteResults(ThreadState& thread, const at::RecordFunction& event) {
   const std::vector<c10::IValue>& results = event.outputs();
   ClearTouches(thread);
   for (size_t i = 0; i < results.size() && i < info->made.size(); ++i) {
-    if (info->made[i]) CollectTouches(thread, results[i], true, true);
+    if (info->made[i]) CollectTouches(thread, results[i], Write::kMaybe, true);
   }
   if (!thread.touches.empty()) TouchCollectedIfResident(thread);
 }

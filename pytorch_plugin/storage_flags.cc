@@ -39,16 +39,16 @@ void ThrowPendingOom(StorageImpl*) {
                    text.empty() ? "CUDA out of memory. weir: a tensor could not be brought back" : text);
 }
 
-// A written storage throws through its hook, resident or not: some kernels take the pointers of their results
-// first.
-void Arm(ThreadState& thread, const WeirTouch& touch, const char* text) {
+// A storage that is written for certain throws through its hook, resident or not: some kernels take the pointers of
+// their results first. One that only may be written keeps the flag, for a read would not be stopped by a hook.
+void Arm(ThreadState& thread, const WeirTouch& touch, bool hooked, const char* text) {
   StorageImpl* storage = Impl(touch.storage);
   if (storage == nullptr || HasHook(*storage)) return;
   // Not resident and yet not flagged: while a profiler reads addresses.
   const bool denied = Throws(*storage) || weir_is_resident(BaseOf(storage)) == 0;
-  if (touch.written == 0 && !denied) return;
+  if (!hooked && !denied) return;
   StorageRetain(storage);
-  ArmedStorage armed{storage, BaseOf(storage), kHasMaterializer && touch.written != 0, TextOf(storage)};
+  ArmedStorage armed{storage, BaseOf(storage), kHasMaterializer && hooked, TextOf(storage)};
   if (armed.hooked) {
     ClearThrowing(*storage);
     SetHook(*storage, &ThrowPendingOom);
@@ -117,7 +117,7 @@ void ArmPendingOom(ThreadState& thread, const char* text) {
   for (size_t i = 0; i < thread.touches.size(); ++i) {
     const WeirTouch& touch = thread.touches[i];
     weir_touch_if_resident(&touch, 1, CurrentStream(thread.devices[i]));
-    Arm(thread, touch, text);
+    Arm(thread, touch, thread.writes[i] == Write::kHooked, text);
   }
 }
 

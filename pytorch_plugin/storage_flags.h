@@ -29,8 +29,8 @@ bool IsManaged(c10::StorageImpl* storage);
 void AcceptDeleter(c10::DeleterFnPtr deleter);
 
 // R12: what was collected in thread.touches could not be made resident. Pins the blocks that are resident
-// anyway; a written storage gets a hook that throws OutOfMemoryError in place of its flag, a read one keeps
-// the flag with `text`. The thread's next allocation throws. All until DisarmPendingOom.
+// anyway; a storage that is written for certain gets a hook that throws OutOfMemoryError in place of its flag, any
+// other keeps the flag with `text`. The thread's next allocation throws. All until DisarmPendingOom.
 void ArmPendingOom(ThreadState& thread, const char* text);
 // The op that failed has ended: flags and hooks are as they were.
 void DisarmPendingOom(ThreadState& thread);

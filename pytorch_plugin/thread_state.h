@@ -16,6 +16,10 @@
 
 namespace weir::plugin {
 
+// What an op does to an argument (R2). kHooked: it asks for the address by the mutable accessor, so a materialize
+// hook stops it; kMaybe: it may also write through an address that it took for reading.
+enum class Write : uint8_t { kNever, kMaybe, kHooked };
+
 // A storage that the failed touch left with a hook or a changed text; undone when the op ends.
 struct ArmedStorage {
   void* storage;       // StorageImpl*, one weak reference held
@@ -28,6 +32,7 @@ struct ThreadState {
   std::vector<const void*> open;   // pin-holding ops, outermost first: the RecordFunction or the list op
   std::vector<WeirTouch> touches;  // reused from op to op: no allocation in the steady state
   std::vector<int16_t> devices;    // of each touch
+  std::vector<Write> writes;       // of each touch
   std::vector<ArmedStorage> armed;
   std::string oom;       // text of the pending OutOfMemoryError; empty: none
   size_t oom_depth = 0;  // open.size() while the op that failed is the innermost

@@ -12,25 +12,28 @@
 namespace weir::plugin {
 namespace {
 
-void AddStorage(ThreadState& thread, c10::StorageImpl* storage, bool written, bool evidence) {
+void AddStorage(ThreadState& thread, c10::StorageImpl* storage, Write write, bool evidence) {
   if (storage == nullptr) return;
   const c10::DataPtr& pointer = storage->_mutable_data_ptr_no_checks();
   if (pointer.get() == nullptr || !pointer.device().is_cuda()) return;
   thread.touches.push_back(
-      WeirTouch{pointer.get(), IsManaged(storage) ? storage : nullptr, written, evidence});
+      WeirTouch{pointer.get(), IsManaged(storage) ? storage : nullptr, write != Write::kNever, evidence});
+  thread.writes.push_back(write);
   thread.devices.push_back(pointer.device().index());
 }
 
-// Sparse tensors have no storage of their own; wrappers may claim a sparse layout without being one.
-bool AddSparse(ThreadState& thread, c10::TensorImpl* impl, bool written, bool evidence) {
+// Sparse tensors have no storage of their own; wrappers may claim a sparse layout without being one. The audited list
+// speaks of dense arguments: what is inside any other always counts as written.
+bool AddSparse(ThreadState& thread, c10::TensorImpl* impl, bool evidence) {
+  const Write write = Write::kMaybe;
   if (auto* coo = dynamic_cast<at::SparseTensorImpl*>(impl)) {
-    return CollectTouches(thread, coo->indices(), written, evidence) &&
-           CollectTouches(thread, coo->values(), written, evidence);
+    return CollectTouches(thread, coo->indices(), write, evidence) &&
+           CollectTouches(thread, coo->values(), write, evidence);
   }
   if (auto* compressed = dynamic_cast<at::SparseCsrTensorImpl*>(impl)) {
-    return CollectTouches(thread, compressed->compressed_indices(), written, evidence) &&
-           CollectTouches(thread, compressed->plain_indices(), written, evidence) &&
-           CollectTouches(thread, compressed->values(), written, evidence);
+    return CollectTouches(thread, compressed->compressed_indices(), write, evidence) &&
+           CollectTouches(thread, compressed->plain_indices(), write, evidence) &&
+           CollectTouches(thread, compressed->values(), write, evidence);
   }
   return true;
 }
@@ -46,6 +49,7 @@ bool ForEachDevice(ThreadState& thread, Touch touch) {
       if (thread.devices[i] != thread.devices[first]) continue;
       std::swap(thread.devices[i], thread.devices[next]);
       std::swap(thread.touches[i], thread.touches[next]);
+      std::swap(thread.writes[i], thread.writes[next]);
       ++next;
     }
     if (!touch(&thread.touches[first], next - first, CurrentStream(thread.devices[first]))) return false;
@@ -65,22 +69,23 @@ void AllowStale(const WeirTouch* touches, size_t count) {
 
 }  // namespace
 
-bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, bool written, bool evidence) {
+bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, Write write, bool evidence) {
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   if (!tensor.defined()) return true;
   if (impl->key_set().has(c10::DispatchKey::Python)) return false;
   if (impl->has_storage()) {
-    AddStorage(thread, impl->unsafe_storage().unsafeGetStorageImpl(), written, evidence);
+    const Write known = tensor.is_nested() ? Write::kMaybe : write;
+    AddStorage(thread, impl->unsafe_storage().unsafeGetStorageImpl(), known, evidence);
     return true;
   }
   const c10::Layout layout = impl->layout();
-  return layout == c10::kStrided || AddSparse(thread, impl, written, evidence);
+  return layout == c10::kStrided || AddSparse(thread, impl, evidence);
 }
 
-bool CollectTouches(ThreadState& thread, const c10::IValue& value, bool written, bool evidence) {
-  if (value.isTensor()) return CollectTouches(thread, value.toTensor(), written, evidence);
+bool CollectTouches(ThreadState& thread, const c10::IValue& value, Write write, bool evidence) {
+  if (value.isTensor()) return CollectTouches(thread, value.toTensor(), write, evidence);
   if (value.isStorage()) {
-    AddStorage(thread, value.toStorage().unsafeGetStorageImpl(), written, evidence);
+    AddStorage(thread, value.toStorage().unsafeGetStorageImpl(), write, evidence);
     return true;
   }
   if (!value.isList() && !value.isTuple()) return true;
@@ -89,7 +94,7 @@ bool CollectTouches(ThreadState& thread, const c10::IValue& value, bool written,
       value.isList() ? value.toListRef() : c10::ArrayRef<c10::IValue>(value.toTupleRef().elements());
   for (const c10::IValue& element : elements) {
     if (!element.isTensor() && !element.isList() && !element.isTuple() && !element.isNone()) break;
-    if (!CollectTouches(thread, element, written, evidence)) return false;
+    if (!CollectTouches(thread, element, write, evidence)) return false;
   }
   return true;
 }
@@ -97,6 +102,7 @@ bool CollectTouches(ThreadState& thread, const c10::IValue& value, bool written,
 void ClearTouches(ThreadState& thread) {
   thread.touches.clear();
   thread.devices.clear();
+  thread.writes.clear();
 }
 
 bool TouchCollected(ThreadState& thread, WeirError* error) {

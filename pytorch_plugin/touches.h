@@ -12,11 +12,11 @@
 
 namespace weir::plugin {
 
-// Appends the blocks of `value` to thread.touches and thread.devices. False: a tensor is a Python subclass
+// Appends the blocks of `value` to thread.touches, thread.devices and thread.writes. False: a tensor is a Python subclass
 // with
 // __torch_dispatch__, whose inner tensors get events of their own.
-bool CollectTouches(ThreadState& thread, const c10::IValue& value, bool written, bool evidence);
-bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, bool written, bool evidence);
+bool CollectTouches(ThreadState& thread, const c10::IValue& value, Write write, bool evidence);
+bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, Write write, bool evidence);
 
 // Forgets what was collected; the buffers stay.
 void ClearTouches(ThreadState& thread);

@@ -75,6 +75,7 @@ PROGRAMS = [
     Program("resume", "resume.py"),
     Program("lstm", "lstm.py"),
     Program("sparse_gradients", "sparse_gradients.py"),
+    Program("hidden_accesses", "hidden_accesses.py"),
     Program("generation", "generation.py", shares=(2 / 3, 1 / 2, 1 / 3)),
     Program("side_stream", "side_stream.py"),
     Program("free_elsewhere", "free_elsewhere.py"),

@@ -21,7 +21,7 @@ namespace {
 struct Block {
   uint64_t bytes = 0;
   void* storage = nullptr;
-  bool resident = true, evidence = false, escaped = false;
+  bool resident = true, evidence = false, escaped = false, written = false;
 };
 
 std::recursive_mutex mutex;
@@ -84,6 +84,7 @@ void TouchOne(const WeirTouch& touch) {
     block.storage = touch.storage;
   }
   if (touch.evidence) block.evidence = true;
+  if (touch.written) block.written = true;
   if (!block.resident) {
     block.resident = true;
     host->storage_allow(block.storage);
@@ -265,6 +266,16 @@ WEIR_API int fake_is_escaped(const void* storage) {
   Lock lock(mutex);
   const Block* block = BlockOf(storage);
   return block == nullptr ? -1 : block->escaped;
+}
+// Whether any op since the last fake_forget_writes() said that it may write it.
+WEIR_API int fake_is_written(const void* storage) {
+  Lock lock(mutex);
+  const Block* block = BlockOf(storage);
+  return block == nullptr ? -1 : block->written;
+}
+WEIR_API void fake_forget_writes() {
+  Lock lock(mutex);
+  for (auto& [base, block] : blocks) block.written = false;
 }
 // The log since the last call, one line each, cut to `size`.
 WEIR_API void fake_take_log(char* text, size_t size) {

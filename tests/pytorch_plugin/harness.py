@@ -47,6 +47,12 @@ class Core:
     def escaped(self, tensor) -> bool:
         return bool(self.lib.fake_is_escaped(ctypes.c_void_p(tensor.untyped_storage()._cdata)))
 
+    def written(self, tensor) -> bool:
+        answer = self.lib.fake_is_written(ctypes.c_void_p(tensor.untyped_storage()._cdata))
+        if answer < 0:
+            raise AssertionError("the tensor has been no op's argument")
+        return bool(answer)
+
     def __getattr__(self, name):
         return getattr(self.lib, "fake_" + name)
 

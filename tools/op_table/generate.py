@@ -6,7 +6,7 @@
     tools/op_table/generate.py --check all            the same for every operator
     tools/op_table/generate.py --list                 no run: every operator of the installed torch has its row
 
-Needs the targets weir_op_table_probe, weir_emulated_gpu and weir_emulator in --build, and the Python of that torch.
+Needs the targets weir_op_table_probe_X_Y, weir_emulated_gpu and weir_emulator in --build, and the Python of that torch.
 """
 import argparse
 import pathlib
@@ -23,7 +23,7 @@ CUDA_KERNELS = set("CSRN")
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", default="2.15", metavar="X.Y", help="the version that --python has")
-    parser.add_argument("--python", default=str(ROOT / ".venv" / "bin" / "python"))
+    parser.add_argument("--python", help="instead of .venv or .venv-X.Y")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--output", type=pathlib.Path, help="the table, instead of the checked-in one")
     parser.add_argument("--check", metavar="N|all", help="compare instead of writing")
@@ -34,7 +34,11 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if options.check not in (None, "all") and not options.check.isdigit():
         parser.error("--check takes a number or `all`")
-    options.output = options.output or ROOT / "pytorch_plugin" / "op_tables" / (options.torch.replace(".", "_") + ".txt")
+    beside = ROOT / f".venv-{options.torch}"
+    options.python = options.python or str((beside if beside.exists() else ROOT / ".venv") / "bin" / "python")
+    minor = options.torch.replace(".", "_")
+    options.probe = options.build / "lib" / f"libweir_op_table_probe_{minor}.so"
+    options.output = options.output or ROOT / "pytorch_plugin" / "op_tables" / f"{minor}.txt"
     return options
 
 
@@ -61,8 +65,8 @@ class Generator:
             if told or options.verbose or done % 100 == 0:
                 print(f"op table: {done}/{count} {answer['source']} {told}", file=sys.stderr, flush=True)
 
-        probe = options.build / "lib" / "libweir_op_table_probe.so"
-        answers, self.hook = run_workers.run_sources(sources, options.jobs, options.python, options.build, probe, progress)
+        answers, self.hook = run_workers.run_sources(sources, options.jobs, options.python, options.build,
+                                                   options.probe, progress)
         return answers
 
     def by_operator(self, answers: dict) -> dict:

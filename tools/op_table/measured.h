@@ -18,9 +18,11 @@ namespace weir::op_table {
 
 // One operator under one source of arguments. Arguments are numbers in the schema's order; bytes are bytes.
 struct Measured {
-  int runs = 0;                   // calls that returned
-  std::set<int> given;            // arguments that had CUDA memory in such a call
-  std::set<std::string> fired;    // "3", "3.values": the materialize hook of one of their storages fired
+  int runs = 0;                 // calls that returned
+  std::set<int> given;          // arguments that had CUDA memory in such a call
+  std::set<std::string> fired;  // "3", "3.values": the materialize hook of one of their storages fired
+  std::set<int>
+      silent;  // a storage of the argument whose hook did not fire in some call of non-empty dense tensors
   std::set<int> tried, refused;   // called with the throwing flag on the argument; it threw
   std::set<std::string> inner;    // "3.values": a part of argument 3 that is no storage of its own threw
   std::set<std::string> layouts;  // of the arguments and results: "strided", "coo", "compressed", "nested"

@@ -45,6 +45,7 @@ struct Frame {
   std::vector<GivenStorage> given;
   std::vector<StorageImpl*> armed;  // by this frame
   std::set<std::string> layouts;
+  bool empty = false;                  // some tensor has no element: there may be nothing to do
   size_t allocations = 0, writes = 0;  // where the logs stood
   int exceptions = 0;
 };
@@ -104,7 +105,10 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   frame.writes = write_log.size();
   frame.exceptions = std::uncaught_exceptions();
   for (size_t i = 0; i < frame.inputs.size(); ++i) {
-    ForEachTensor(frame.inputs[i], [&frame](const at::Tensor& t) { frame.layouts.insert(LayoutOf(t)); });
+    ForEachTensor(frame.inputs[i], [&frame](const at::Tensor& t) {
+      frame.layouts.insert(LayoutOf(t));
+      frame.empty = frame.empty || t.numel() == 0;
+    });
     ForEachStorage(frame.inputs[i], [&frame, i](StorageImpl* storage, const char* part) {
       if (storage->nbytes() == 0 || storage->device_type() != at::kCUDA) return;
       frame.given.push_back(GivenStorage{static_cast<int>(i), part, storage});
@@ -196,13 +200,17 @@ void AddWrites(const Frame& frame, Measured& row) {
   const auto handle = c10::Dispatcher::singleton().findSchema(frame.op);
   const c10::FunctionSchema& schema = handle->schema();
   const std::unordered_set<StorageImpl*> marked = MarkedStorages(frame, schema);
+  const bool plain = frame.layouts == std::set<std::string>{"strided"};
   for (const GivenStorage& given : frame.given) {
     const c10::AliasInfo* alias = schema.arguments()[static_cast<size_t>(given.argument)].alias_info();
     const bool marks = alias != nullptr && alias->isWrite();
     if (!marks && marked.count(given.storage) != 0) continue;
     row.given.insert(given.argument);
     const auto since = write_log.begin() + static_cast<ptrdiff_t>(frame.writes);
-    if (std::find(since, write_log.end(), given.storage) == write_log.end()) continue;
+    if (std::find(since, write_log.end(), given.storage) == write_log.end()) {
+      if (plain && !frame.empty) row.silent.insert(given.argument);
+      continue;
+    }
     const std::string name = std::to_string(given.argument);
     row.fired.insert(given.part.empty() ? name : name + "." + given.part);
   }

@@ -22,7 +22,7 @@ void weir_probe_reset();
 void weir_probe_replay(const char* skip);
 
 // The rows measured since the reset, one per line; valid until the next call. Columns, separated by tabs:
-// name, runs, given, fired, tried, refused, inner, layouts (lists by comma), temporaries, their bytes, kept,
+// name, runs, given, fired, silent, tried, refused, inner, layouts (lists by comma), temporaries, their bytes, kept,
 // their bytes, share.
 const char* weir_probe_rows();
 }

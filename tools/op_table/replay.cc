@@ -267,6 +267,7 @@ __attribute__((visibility("default"))) const char* weir_probe_rows() {
     out << name << '\t' << row.runs << '\t';
     Write(out, row.given);
     Write(out, row.fired);
+    Write(out, row.silent);
     Write(out, row.tried);
     Write(out, row.refused);
     Write(out, row.inner);

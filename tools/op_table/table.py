@@ -9,6 +9,7 @@ import re
 COLUMNS = ("op", "kernels", "schema writes", "hook writes", "accesses", "temporaries", "disagreements", "treatment", "from")
 SEPARATOR = " | "
 NO_HOOK = "no hook"
+AT_TIMES = "~"  # behind an argument whose hook fires in some calls only
 # Running statistics are written where the schema says nothing (R2); not every branch of these can be sampled.
 NAME_RULES = ((re.compile(r"batch_norm|instance_norm"), "normalisation"), (re.compile(r"_cudnn_rnn|miopen"), "library"))
 LIST_OP = re.compile(r"aten::(_foreach_|_fused_|_amp_foreach_)")
@@ -51,7 +52,7 @@ def parse_row(line: str) -> Row:
 
 # ---- merging what several sources showed
 
-SETS = ("given", "fired", "tried", "refused", "inner", "layouts")
+SETS = ("given", "fired", "silent", "tried", "refused", "inner", "layouts")
 NUMBERS = ("temporaries", "kept", "share", "temporary_bytes")
 
 
@@ -118,9 +119,14 @@ def disagreements_of(written: list, whole: dict, arguments: list, hook: bool) ->
     fired = parts_of(whole["fired"], names)
     found = []
     stirred = {part.split(".")[0] for part in fired}
-    silent = [name for name in written if name in given & accessed and name not in stirred]
-    if hook and silent:
-        found.append("hook misses " + ",".join(silent))
+    silent = {names[int(i)] for i in whole["silent"]}
+    marked = [name for name in written if hook and name in given & accessed]
+    never = [name for name in marked if name not in stirred]
+    if never:
+        found.append("hook misses " + ",".join(never))
+    at_times = [name for name in marked if name in fired and name in silent]
+    if at_times:
+        found.append("hook misses at times " + ",".join(at_times))
     more = [part for part in fired if part.split(".")[0] not in written]
     if more:
         found.append("hook adds " + ",".join(more))
@@ -154,7 +160,8 @@ def judged(op: str, about: dict, by_source: dict, hook: bool, reason: str = "") 
         return Row(op, about["kernels"] or "-", written, None, [], "-", [], rule, [])
     whole = merged(list(by_source.values()))
     names = [name for name, _, _ in about["arguments"]]
-    fired = parts_of(whole["fired"], names)
+    silent = {names[int(i)] for i in whole["silent"]}
+    fired = [part + AT_TIMES * (part in silent) for part in parts_of(whole["fired"], names)]
     accesses = parts_of(whole["refused"] | whole["inner"], names)
     disagreements = disagreements_of(written, whole, about["arguments"], hook)
     return Row(op, about["kernels"] or "-", written, fired if hook else None, accesses, temporaries_text(whole),
@@ -167,7 +174,7 @@ def is_audited(row: Row) -> bool:
 
 def hooked_arguments(row: Row) -> set:
     """Names of the dense arguments whose hook fires."""
-    return {name for name in row.hook or () if "." not in name}
+    return {name.removesuffix(AT_TIMES) for name in row.hook or () if "." not in name}
 
 
 def written_arguments(row: Row) -> set:

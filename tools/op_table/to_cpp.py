@@ -13,9 +13,10 @@ def line_of(row) -> str:
 
 
 def main() -> None:
-    rows = table.read(pathlib.Path(sys.argv[1]))
+    path = pathlib.Path(sys.argv[1])
+    rows = table.read(path) if path.exists() else {}  # without a table nothing is audited
     lines = [line_of(row) for _, row in sorted(rows.items()) if table.is_audited(row)]
-    pathlib.Path(sys.argv[2]).write_text("\n".join(lines) + "\n")
+    pathlib.Path(sys.argv[2]).write_text("\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":

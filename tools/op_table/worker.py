@@ -14,9 +14,9 @@ import torch
 KERNELS = {"CUDA": "C", "SparseCUDA": "S", "SparseCsrCUDA": "R", "NestedTensorCUDA": "N", "QuantizedCUDA": "Q",
            "CompositeExplicitAutograd": "E", "CompositeExplicitAutogradNonFunctional": "F",
            "CompositeImplicitAutograd": "I"}
-FIELDS = ("op", "runs", "given", "fired", "tried", "refused", "inner", "layouts", "temporaries", "temporary_bytes", "kept",
-          "kept_bytes", "share")
-LISTS = {"given", "fired", "tried", "refused", "inner", "layouts"}
+FIELDS = ("op", "runs", "given", "fired", "silent", "tried", "refused", "inner", "layouts", "temporaries",
+          "temporary_bytes", "kept", "kept_bytes", "share")
+LISTS = {"given", "fired", "silent", "tried", "refused", "inner", "layouts"}
 FRACTIONS = {"share"}
 
 
