@@ -150,6 +150,21 @@ TEST_F(LazyStreams, CopyFromPinnedMemory_ThatTheDeviceWritesFirst_IsFine) {
   EXPECT_EQ(NewReports(), 0u);
 }
 
+TEST_F(LazyStreams, CopyFromPinnedMemory_ThatAHostFunctionWritesFirst_IsFine) {
+  const CUstream stream = NewStream();
+  const CUdeviceptr to = NewMemory(0);
+  char *pinned = NewPinned(), *result = NewPinned();
+  std::memset(pinned, 1, kSize);
+  ASSERT_EQ(CU(cuLaunchHostFunc)(
+                stream, +[](void* memory) { std::memset(memory, 7, kSize); }, pinned),
+            CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemcpyHtoDAsync)(to, pinned, kSize, stream), CUDA_SUCCESS);
+  ToHost(result, to, stream);
+  ASSERT_EQ(CU(cuStreamSynchronize)(stream), CUDA_SUCCESS);
+  EXPECT_TRUE(Holds(result, 7));
+  EXPECT_EQ(NewReports(), 0u);
+}
+
 TEST_F(LazyStreams, CopyToPageableMemory_ReturnsWithTheBytes) {
   const CUstream stream = NewStream();
   std::vector<char> result(kSize);

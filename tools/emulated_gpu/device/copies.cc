@@ -133,7 +133,7 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
       travel == Travel::kZeros ? Transfer::Fill(to, 0, 1, rows) : Transfer::Move(to, from, rows);
   const Side from_side = travel == Travel::kZeros ? Side::kDevice : WhereLocked(from);
   if (from_side == Side::kPinned && travel == Travel::kMove && Settings().lazy_streams && Settings().checks &&
-      !IsWrittenLocked(reinterpret_cast<uintptr_t>(from), from_span)) {
+      !HostFunctionsQueuedLocked() && !IsWrittenLocked(reinterpret_cast<uintptr_t>(from), from_span)) {
     transfer.Watch(Order().log.newest());
   }
   Schedule(lock, past, travel == Travel::kStay ? nullptr : &transfer, WhereLocked(to), from_side, call,

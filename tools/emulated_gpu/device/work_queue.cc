@@ -25,7 +25,7 @@ struct Work {
 
 struct Queue {
   std::vector<std::deque<Work>> streams;  // by index
-  size_t count = 0;
+  size_t count = 0, host_functions = 0;
   uint64_t last_serial = 0;
   std::optional<uint64_t> seed;  // none: that of the environment
   uint64_t random = 0;
@@ -58,6 +58,7 @@ uint64_t RunUntilHostFunction(const Past& past) {
     if (work.function != nullptr) {
       if (work.started == 0) work.started = EnqueueHostFunction(work.function, work.argument);
       if (!HostFunctionDone(work.started)) return work.started;
+      --queue.host_functions;
     } else {
       work.run();
     }
@@ -116,6 +117,7 @@ void QueueLocked(OrderLock& lock, const Past& past, std::function<void()> run) {
 
 void QueueHostFunctionLocked(const Past& past, void (*function)(void*), void* argument) {
   Push({past, 0, {}, function, argument, 0});
+  ++queue.host_functions;
   StartHostFunctionThread(RunHostFunctionsLate);
   Settings().lazy_streams ? RunSomeEarly() : static_cast<void>(TryRunLocked(past));
 }
@@ -142,6 +144,8 @@ bool TryRunThroughLocked(uint32_t index, Tick tick) {
 void RunAllLocked(OrderLock& lock) { RunLocked(lock, EverythingLocked()); }
 
 size_t QueuedLocked() { return queue.count; }
+
+bool HostFunctionsQueuedLocked() { return queue.host_functions > 0; }
 
 // xorshift64; the state starts from the seed.
 uint64_t DrawLocked(uint64_t bound) {

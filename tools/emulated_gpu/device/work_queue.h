@@ -33,6 +33,8 @@ bool TryRunThroughLocked(uint32_t index, Tick tick);
 void RunAllLocked(OrderLock& lock);
 
 size_t QueuedLocked();
+// Some host function may still write anything.
+bool HostFunctionsQueuedLocked();
 
 // One draw of the seed (WEIR_EMULATED_SEED unless Reseed), below `bound`; seed 0 always draws 0.
 uint64_t DrawLocked(uint64_t bound);
