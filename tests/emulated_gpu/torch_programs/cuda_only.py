@@ -58,9 +58,17 @@ def alone_every_cuda_op_is_treated(device):
     assert not missing, missing
 
 
+# The list is of torch 2.15. What 2.11 does not have yet, and what has no CPU kernel there yet.
+LATER = ("_cudnn_attention_forward_no_dropout_inplace", "_flash_attention_forward_no_dropout_inplace", "_scaled_addmm.out",
+         "_scaled_grouped_mm_v2.out")
+WITHOUT_CPU_IN_2_11 = {"_scaled_grouped_mm_v2": "refused", "_scaled_mm_v2": "refused", "_scaled_mm_v2.out": "refused"}
+
+
 def alone_ops_without_cpu_kernel_are_those_listed(device):
     """cuda_only_ops.txt is what this torch has: a new op must be looked at before it is refused or written."""
     listed = dict(line.split() for line in LIST.read_text().splitlines() if not line.startswith("#"))
+    if torch.__version__.startswith("2.11."):
+        listed = {name: treatment for name, treatment in listed.items() if name not in LATER} | WITHOUT_CPU_IN_2_11
     found = {name[6:] for name in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
              if name.startswith("aten::") and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU")}
     assert found == set(listed), found ^ set(listed)

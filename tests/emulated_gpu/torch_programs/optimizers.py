@@ -9,6 +9,8 @@ WAYS = [("AdamW", {"foreach": True}), ("AdamW", {"fused": True}), ("AdamW", {"fo
         ("Adagrad", {"fused": True}), ("NAdam", {"foreach": True}), ("RAdam", {"foreach": True}),
         ("Adamax", {"foreach": True}), ("Adadelta", {"foreach": True}), ("ASGD", {"foreach": True}),
         ("Rprop", {"foreach": True}), ("Adafactor", {"foreach": True}), ("Muon", {})]
+if torch.__version__.startswith("2.11."):
+    WAYS.remove(("Adagrad", {"fused": True}))  # not on CUDA yet
 
 
 def case_all(device):
