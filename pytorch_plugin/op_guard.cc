@@ -56,7 +56,6 @@ std::vector<bool> MadeBy(const c10::FunctionSchema& schema) {
 std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   auto info = std::make_unique<OpInfo>();
   info->name = op.name;
-  info->container = IsContainerOp(op.name);
   info->view = IsViewOp(op.name);
   info->keeps = IsCollectiveOp(op.name);
   if (kOnlyKnownConsumers) {
@@ -66,6 +65,8 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   info->list = FindListOp(op);
   std::optional<c10::OperatorHandle> handle = c10::Dispatcher::singleton().findSchema(op);
   if (!handle) return info;
+  // Some overloads of a composite name have a CUDA kernel of their own: std.correction, upsample_nearest2d.
+  info->container = IsContainerOp(op.name) && !handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA);
   info->writes = WritesOf(handle->schema());
   info->made = MadeBy(handle->schema());
   return info;

@@ -52,6 +52,20 @@ class Observer(PluginTest):
             x + 1
         self.assertIn("aten::add", self.outermost())
 
+    def test_OverloadWithKernel_OfCompositeName_TouchesItsArguments(self):
+        for op in (lambda x: x.std(), lambda x: torch.std_mean(x, 0), lambda x: F.interpolate(x, scale_factor=2),
+                   lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+                   lambda x: torch.arange(16, out=x.view(-1)[:16])):
+            x = self.used(1, 2, 4, 4)
+            self.core.evict(x)
+            op(x)
+            self.assertTrue(self.core.resident(x))
+        repeats = torch.ones(4, dtype=torch.long, device=DEVICE)
+        repeats.add_(0)
+        self.core.evict(repeats)
+        torch.repeat_interleave(repeats)
+        self.assertTrue(self.core.resident(repeats))
+
     def test_View_OfEvicted_StaysEvicted(self):
         x = self.used(4, 8)
         self.core.evict(x)

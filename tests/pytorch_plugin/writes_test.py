@@ -92,6 +92,37 @@ class Writes(PluginTest):
         torch.ops.weir_test.peeks(x)
 
 
+@unittest.skipUnless(torch.distributed.is_available() and torch.distributed.is_gloo_available(), "torch without gloo")
+class Collectives(PluginTest):
+    """A group of one process; the schema of c10d ops marks no tensor."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+
+    @classmethod
+    def tearDownClass(cls):
+        torch.distributed.destroy_process_group()
+
+    def test_Collective_ItsTensors_AreWrittenAndStay(self):
+        for collective in (torch.distributed.all_reduce, lambda t: torch.distributed.broadcast(t, 0)):
+            x = self.used(64)
+            self.core.forget_writes()
+            collective(x)
+            self.assertTrue(self.core.written(x))
+            self.assertTrue(self.core.escaped(x))
+            self.core.evict_all()
+            self.assertTrue(self.core.resident(x))
+
+    def test_AllGather_WritesBothLists(self):
+        x, gathered = self.used(64), [self.used(64)]
+        self.core.forget_writes()
+        torch.distributed.all_gather(gathered, x)
+        self.assertTrue(self.core.written(gathered[0]))
+        self.assertTrue(self.core.written(x))
+
+
 def _copy_unseen(x):
     """Reads `x` and allocates nothing on the card, without an event of its own."""
     torch._C._autograd._enable_record_function(False)

@@ -208,7 +208,11 @@ void AddWrites(const Frame& frame, Measured& row) {
     row.given.insert(given.argument);
     const auto since = write_log.begin() + static_cast<ptrdiff_t>(frame.writes);
     if (std::find(since, write_log.end(), given.storage) == write_log.end()) {
-      if (plain && !frame.empty) row.silent.insert(given.argument);
+      const bool once =
+          std::count_if(frame.given.begin(), frame.given.end(), [&given](const GivenStorage& g) {
+            return g.storage == given.storage;
+          }) == 1;  // x.copy_(x) does nothing
+      if (plain && once && !frame.empty) row.silent.insert(given.argument);
       continue;
     }
     const std::string name = std::to_string(given.argument);
