@@ -36,10 +36,10 @@ class Judging(unittest.TestCase):
         self.assertEqual(row.treatment, "audited; written too: other")
         self.assertEqual(table.written_arguments(row), {"self", "other"})
 
-    def test_HookFiresAtTimes_SaysSo(self):
+    def test_HookFiresAtTimes_IsWrittenButNotHooked(self):
         row = self.row(silent=["0", "1"])
         self.assertEqual((row.hook, row.disagreements), (["self~"], ["hook misses at times self"]))
-        self.assertEqual(table.written_arguments(row), {"self"})
+        self.assertEqual((table.written_arguments(row), table.hooked_arguments(row)), ({"self"}, set()))
 
     def test_HookInsideSparse_SaysNothingOfDense(self):
         row = self.row(fired=["0", "1.values"], inner=["1.values"])

@@ -173,13 +173,13 @@ def is_audited(row: Row) -> bool:
 
 
 def hooked_arguments(row: Row) -> set:
-    """Names of the dense arguments whose hook fires."""
-    return {name.removesuffix(AT_TIMES) for name in row.hook or () if "." not in name}
+    """Names of the dense arguments whose hook fires in every call."""
+    return {name for name in row.hook or () if "." not in name and not name.endswith(AT_TIMES)}
 
 
 def written_arguments(row: Row) -> set:
     """Names of the dense arguments that an audited operator counts as writing."""
-    return set(row.writes) | hooked_arguments(row)
+    return set(row.writes) | {name.removesuffix(AT_TIMES) for name in row.hook or () if "." not in name}
 
 
 # ---- the file
