@@ -99,6 +99,13 @@ void FramePool::Trim() {
   ceiling_ = cap_;
 }
 
+bool FramePool::RaiseCeiling() {
+  LockHolder lock(&mutex_);
+  if (ceiling_ == cap_) return false;
+  ceiling_ = cap_;
+  return true;
+}
+
 PageCount FramePool::held() const {
   LockHolder lock(&mutex_);
   return held_;

@@ -56,6 +56,8 @@ class FramePool {
   void Return(const std::vector<FrameHandle>& frames);
   // Releases all pooled frames to the driver and forgets a lowered ceiling.
   void Trim();
+  // Forgets a lowered ceiling: the driver is asked again. False if it is the cap already.
+  bool RaiseCeiling();
 
   PageCount held() const;       // frames that exist
   PageCount peak_held() const;  // most that ever existed since ResetPeak()

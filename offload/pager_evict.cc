@@ -22,6 +22,7 @@ absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, St
 absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Stream stream,
                                                 TurnQueue::Turn& turn) {
   Refusal refusal;
+  bool asked_again = false;
   for (;;) {
     uint64_t pin_epoch;
     {
@@ -46,6 +47,11 @@ absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Str
         device_.WaitForPinsLocked(pin_epoch);
         continue;
       }
+    }
+    // What the driver refused once may be there by now: an op does not fail before the driver refuses it again.
+    if (!asked_again && device_.frames().RaiseCeiling()) {
+      asked_again = true;
+      continue;
     }
     if (!Without(Safeguard::kStepAside) && turn.StepAside()) continue;
     NvtxRange range(RangeKind::kOutOfMemory, pages.bytes());

@@ -97,6 +97,17 @@ TEST_F(PagerEvictTest, Allocate_Refused_SaysWhatWasNeededAndWhy) {
                                                    HasSubstr("16.00 MiB"), HasSubstr("WEIR_VRAM")));
 }
 
+TEST_F(PagerEvictTest, Allocate_DriverRefusesAFrame_IsAskedAgainBeforeTheOpFails) {
+  const absl::Status refusal = absl::ResourceExhaustedError("others took it");
+  driver_.PlanFault(Fault{.call = Call::kCreateFrame, .status = refusal});
+  EXPECT_FALSE(AllocationFails(kLarge));
+  driver_.PlanFault(Fault{.call = Call::kCreateFrame, .for_good = true, .status = refusal});
+  EXPECT_TRUE(AllocationFails(kPageBytes * 4));
+  EXPECT_EQ(driver_.faults(), 2u);
+  driver_.ClearFault();
+  EXPECT_FALSE(AllocationFails(kPageBytes * 4));
+}
+
 TEST_F(PagerEvictTest, Evict_BlindThread_NothingLeaves) {
   Tensor tensor = fixture_.Make(kLarge, 1);
   pager_.AddBlindThread(1);
