@@ -25,8 +25,12 @@ SPARSE_LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sp
 
 def op_infos() -> dict:
     from torch.testing._internal import common_methods_invocations as methods
+    foreach = getattr(methods, "foreach_op_db", None)  # 2.15; before, its parts
+    if foreach is None:
+        kinds = ("unary", "binary", "pointwise", "reduce", "other")
+        foreach = [info for kind in kinds for info in getattr(methods, f"foreach_{kind}_op_db", ())]
     found = {}
-    for info in [*methods.op_db, *methods.foreach_op_db]:
+    for info in [*methods.op_db, *foreach]:
         name = info.name + ("." + info.variant_test_name if info.variant_test_name else "")
         found.setdefault(name.replace(" ", "_"), info)
     return found
