@@ -92,6 +92,8 @@ TEST_F(Cublas, LtProduct_WithAFreedBias_IsReported) {
   ASSERT_EQ(CU(cuMemFree)(bias), CUDA_SUCCESS);
   EXPECT_EQ(multiply(), CUBLAS_STATUS_EXECUTION_FAILED);
   EXPECT_EQ(NewReports(), 1u);
+  EXPECT_EQ(CUBLAS(cublasLtMatrixLayoutDestroy)(layout), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(CUBLAS(cublasLtMatmulDescDestroy)(product), CUBLAS_STATUS_SUCCESS);
 }
 
 }  // namespace

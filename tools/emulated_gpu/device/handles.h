@@ -6,10 +6,14 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <new>
+
+// Of LeakSanitizer's interface, null without it: what a live slot owns is no leak.
+extern "C" __attribute__((weak)) void __lsan_register_root_region(const void* begin, size_t size);
 
 namespace weir::emulated {
 
@@ -29,6 +33,7 @@ class HandleTable {
     T* slot = nullptr;
     if (used_ < kMost) {
       slot = slots_.load() + used_++;
+      if (__lsan_register_root_region != nullptr) __lsan_register_root_region(slot, sizeof(T));
     } else if (!free_.empty()) {
       slot = free_.front();
       free_.pop_front();
