@@ -60,8 +60,7 @@ TEST_F(Cublas, StridedBatch_BeyondItsAllocation_IsReported) {
 }
 
 TEST_F(Cublas, TwoStreams_OnTheSameResult_AreReported_OnOtherRowsNot) {
-  CUstream other = nullptr;
-  ASSERT_EQ(CU(cuStreamCreate)(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  const CUstream other = NewStream();
   EXPECT_EQ(Multiply(32, 32, 32, 128, At(0), At(0), At(64)), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(CUBLAS(cublasSetStream_v2)(handle_, other), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(Multiply(32, 32, 32, 128, At(0), At(0), At(96)), CUBLAS_STATUS_SUCCESS);

@@ -55,6 +55,17 @@ class EmulatedDevice : public ::testing::Test {
     reports_before_ = ReadCounters().reports;
   }
 
+  static CUstream NewStream(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    CUstream stream = nullptr;
+    EXPECT_EQ(CU(cuStreamCreate)(&stream, flags), CUDA_SUCCESS);
+    return stream;
+  }
+  static CUevent NewEvent(unsigned flags = CU_EVENT_DISABLE_TIMING) {
+    CUevent event = nullptr;
+    EXPECT_EQ(CU(cuEventCreate)(&event, flags), CUDA_SUCCESS);
+    return event;
+  }
+
   uint64_t NewReports() const { return ReadCounters().reports - reports_before_; }
 
  private:

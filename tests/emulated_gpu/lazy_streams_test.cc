@@ -14,14 +14,8 @@ constexpr size_t kSize = 4096;
 
 class LazyStreams : public EmulatedDevice {
  protected:
-  static CUstream NewStream(unsigned flags = CU_STREAM_NON_BLOCKING) {
-    CUstream stream = nullptr;
-    EXPECT_EQ(CU(cuStreamCreate)(&stream, flags), CUDA_SUCCESS);
-    return stream;
-  }
   static CUevent Record(CUstream stream) {
-    CUevent event = nullptr;
-    EXPECT_EQ(CU(cuEventCreate)(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    const CUevent event = NewEvent();
     EXPECT_EQ(CU(cuEventRecord)(event, stream), CUDA_SUCCESS);
     return event;
   }

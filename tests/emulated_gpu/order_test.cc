@@ -10,16 +10,6 @@ namespace {
 
 class Order : public EmulatedDevice {
  protected:
-  static CUstream NewStream(unsigned flags = CU_STREAM_NON_BLOCKING) {
-    CUstream stream = nullptr;
-    EXPECT_EQ(CU(cuStreamCreate)(&stream, flags), CUDA_SUCCESS);
-    return stream;
-  }
-  static CUevent NewEvent() {
-    CUevent event = nullptr;
-    EXPECT_EQ(CU(cuEventCreate)(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
-    return event;
-  }
   static CUdeviceptr NewMemory(size_t size = kMiB) {
     CUdeviceptr address = 0;
     EXPECT_EQ(CU(cuMemAlloc)(&address, size), CUDA_SUCCESS);
