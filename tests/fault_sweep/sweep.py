@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Weir under faults: a small capped training job in which the Nth driver call of a kind fails, for many N.
 
-Usage: weir run --gpu emulated --vram CAP -- sweep.py [--every | --sample SEED] [CALL ...]
+Usage: weir run --gpu emulated --vram CAP -- sweep.py [--every | --sample SEED] [--but CALL | CALL ...]
 
 Each run must end with exactly the results of the run without faults, or with a Python exception that says what failed.
 Wrong bytes, a report of the emulated GPU, death by a signal and a run that does not end are failures. torch is
-imported once; every run is a child that forks before CUDA starts. Exit code 0: all passed.
+imported once; every run is a child that forks before CUDA starts. With no CALL named it also tries random plans
+(`seed:N`), a teardown in which every call fails, and a device smaller than the cap. Exit code 0: all passed.
 """
 import argparse
+import gc
 import hashlib
 import os
 import random
@@ -19,6 +21,7 @@ import sys
 import tempfile
 
 import torch
+import torch._dynamo  # what the first step of an optimizer imports, two seconds of each child otherwise
 
 # What each call may answer on hardware when it fails.
 CALLS = {
@@ -28,6 +31,7 @@ CALLS = {
 }
 NEVER = 1_000_000_000
 SAMPLES = {"once": 3, "forever": 1}  # numbers of each call
+RANDOM_PLANS = 20
 LIMIT_SECONDS = 60
 FAILED_CLEARLY = 3
 
@@ -53,9 +57,10 @@ class Run:
     """One child: how it ended, its digest ("" if it has none) and what it wrote on stderr."""
 
     def __init__(self, plan: str, folder: str):
-        path = os.path.join(folder, "plan.txt")
-        with open(path, "w") as file:
-            file.write(plan)
+        path = plan if plan.startswith("seed:") else os.path.join(folder, "plan.txt")
+        if path != plan:
+            with open(path, "w") as file:
+                file.write(plan + "\n")
         reader, writer = os.pipe()
         with tempfile.TemporaryFile("w+", errors="replace") as log:
             child = os.fork()
@@ -107,17 +112,20 @@ def in_child(writer: int) -> int:
 def cases(options, counts: dict) -> list:
     chooser = random.Random(options.sample)
     found = []
-    for call in options.calls or CALLS:
+    for call in options.calls or [call for call in CALLS if call != options.but]:
         for repeat in ("once", "forever"):
             numbers = range(1, counts[call] + 1)
             if not options.every:
                 numbers = sorted(chooser.sample(numbers, min(SAMPLES[repeat], len(numbers))))
             found += [f"{call} {number} {CALLS[call]} {repeat}" for number in numbers]
+    if not options.calls:
+        seeds = range(RANDOM_PLANS) if options.every else [options.sample]
+        found += [f"seed:{seed},0.01" for seed in seeds] + ["teardown", "capacity 30MiB"]
     return found
 
 
 def sweep(options, folder: str) -> int:
-    plain = Run("".join(f"{call} {NEVER} UNKNOWN\n" for call in CALLS), folder)
+    plain = Run("\n".join(f"{call} {NEVER} UNKNOWN" for call in CALLS), folder)
     if plain.code != 0 or plain.problem(plain.digest):
         print(f"without faults: exit code {plain.code}\n{plain.log}")
         return 1
@@ -127,7 +135,7 @@ def sweep(options, folder: str) -> int:
     todo = [options.only] if options.only else cases(options, counts)
     failed = same = 0
     for rule in todo:
-        run = Run(rule + "\n", folder)
+        run = Run(rule, folder)
         problem = run.problem(plain.digest)
         same += run.code == 0 and not problem
         failed += bool(problem)
@@ -144,10 +152,13 @@ def main() -> int:
     parser.add_argument("--every", action="store_true")
     parser.add_argument("--sample", type=int, default=1, metavar="SEED")
     parser.add_argument("--only", metavar="RULE", help="one line of a fault plan, and the log of its run")
+    parser.add_argument("--but", metavar="CALL", help="not this one")
     parser.add_argument("calls", nargs="*", metavar="CALL", help=" ".join(CALLS))
     options = parser.parse_args()
+    gc.freeze()  # a collection in a child would copy the pages that it shares
     folder = tempfile.mkdtemp()  # no `with`: children leave through here too, and would remove it
     result = sweep(options, folder)
+    gc.unfreeze()
     shutil.rmtree(folder)
     return result
 
