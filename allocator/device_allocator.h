@@ -58,6 +58,11 @@ class DeviceAllocator {
     Bytes requested;
   };
   std::optional<BlockInfo> FindBlock(DeviceAddr addr);
+  // For checks of what a job hands to the driver. kAlive: all of `size` bytes lie in one block that was not freed (not
+  // even if the free waits for a recorded stream), or in an extent on its way out or back, which moves with its holes.
+  // kEnd (for `size` zero, a mere pointer): in no such block, but one past the last byte of one. kDead: anything else.
+  enum class Life { kAlive, kEnd, kDead };
+  Life LifeOf(DeviceAddr addr, Bytes size);
   bool Contains(DeviceAddr addr) const { return space_->Contains(addr); }
 
   // ---- ops (see op_pins.h)
@@ -159,6 +164,7 @@ class DeviceAllocator {
   AfterFree FreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DeferFreeLocked(Block* block, std::vector<StreamUse>* unrecordable)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Block* FindUnfreedLocked(DeviceAddr addr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsPendingLocked(const Block* block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WaitIsOverLocked(Event event, StreamUse use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForDestroyedStreams(const std::vector<StreamUse>& uses) ABSL_LOCKS_EXCLUDED(mutex_);

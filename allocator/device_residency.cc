@@ -22,6 +22,28 @@ std::optional<DeviceAllocator::BlockInfo> DeviceAllocator::FindBlock(DeviceAddr 
   return BlockInfo{block->addr, block->requested};
 }
 
+const Block* DeviceAllocator::FindUnfreedLocked(DeviceAddr addr) {
+  const Block* block = FindBlockLocked(addr);
+  if (block == nullptr || (!block->other_streams.uses().empty() && IsPendingLocked(block))) return nullptr;
+  return block;
+}
+
+DeviceAllocator::Life DeviceAllocator::LifeOf(DeviceAddr addr, Bytes size) {
+  LockHolder lock(&mutex_);
+  const Extent* extent = space_->Owner(addr);
+  // While it is fetched it is mapped and still kInRam; otherwise it has no frames then.
+  const bool moves =
+      extent != nullptr && (extent->state == Residency::kDraining || extent->state == Residency::kInRam);
+  const Block* block = FindUnfreedLocked(addr);
+  if (block != nullptr && !moves && addr + size <= block->addr + block->size) return Life::kAlive;
+  if (moves && addr + size <= space_->AddressOf(extent->pages) + extent->bytes()) return Life::kAlive;
+  if (block != nullptr || !size.IsZero()) return Life::kDead;
+  const DeviceAddr last = addr - Bytes(1);
+  const Block* before = FindUnfreedLocked(last);
+  // A block that was rounded up ends before its last byte, and so does every tensor in it.
+  return before != nullptr && before->addr + before->requested == addr ? Life::kEnd : Life::kDead;
+}
+
 void DeviceAllocator::BeginDrainLocked(Extent* extent) {
   WEIR_CHECK(extent->MayLeave());
   if (!Without(Safeguard::kHolesOfDrainingHidden)) heap_.RemoveHoles(extent);

@@ -135,6 +135,20 @@ int32_t weir_find_block(const void* address, void** base, uint64_t* bytes) {
   return 1;
 }
 
+int32_t weir_life_of(const void* address, uint64_t bytes) {
+  Device* device = Runtime::Get().Owner(address);
+  if (device == nullptr) return WEIR_NOT_MINE;
+  switch (device->allocator->LifeOf(DeviceAddr::Of(address), Bytes(bytes))) {
+    case DeviceAllocator::Life::kAlive:
+      return WEIR_ALIVE;
+    case DeviceAllocator::Life::kEnd:
+      return WEIR_END;
+    case DeviceAllocator::Life::kDead:
+      break;
+  }
+  return WEIR_DEAD;
+}
+
 void weir_op_enter(const char* name) { OpPins::OfThisThread().Enter(name); }
 void weir_op_leave(void) { OpPins::OfThisThread().Leave(); }
 void weir_chunk_begin(void) { OpPins::OfThisThread().BeginChunk(); }

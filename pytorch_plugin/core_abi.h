@@ -80,6 +80,17 @@ WEIR_API void weir_record_stream(void* address, void* stream, int32_t external);
 /* Base address and requested bytes of the block that contains `address`; 0 if it is not Weir's. */
 WEIR_API int32_t weir_find_block(const void* address, void** base, uint64_t* bytes);
 
+/* What lies at an address, for checks of what a job hands to the driver: the emulated GPU finds this function by name. */
+enum {
+  WEIR_NOT_MINE = 0,
+  WEIR_ALIVE =
+      1, /* all `bytes` are in one block that was not freed, or in pages that Weir itself is moving */
+  WEIR_END =
+      2, /* only if `bytes` is 0 (a mere pointer): one past the last byte of such a block, and in no other */
+  WEIR_DEAD = 3 /* in no block: freed, or never handed out */
+};
+WEIR_API int32_t weir_life_of(const void* address, uint64_t bytes);
+
 /* ---- ops ------------------------------------------------------------------------------------------------- */
 
 typedef struct WeirTouch {

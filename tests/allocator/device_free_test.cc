@@ -151,6 +151,35 @@ TEST_F(DeviceFreeTest, Allocate_OnlyDeferredFreesAreLeft_GetsThemWhenPassed) {
   fixture_.Allocate(kLarge);
 }
 
+TEST_F(DeviceFreeTest, LifeOf_Block_EndsWithItsFree) {
+  using Life = DeviceAllocator::Life;
+  for (Bytes size : {kSmall, kMedium, kLarge}) {
+    DeviceAddr at = fixture_.Allocate(size);
+    EXPECT_EQ(device_.LifeOf(at, Bytes()), Life::kAlive);
+    EXPECT_EQ(device_.LifeOf(at + Bytes(3), size - Bytes(3)), Life::kAlive);
+    EXPECT_EQ(device_.LifeOf(at + size, Bytes()), Life::kEnd);
+    EXPECT_EQ(device_.LifeOf(at + size, Bytes(1)), Life::kDead);
+    EXPECT_EQ(device_.LifeOf(at, size + Bytes(1)), Life::kDead);
+    fixture_.Free(at);
+    EXPECT_EQ(device_.LifeOf(at, Bytes()), Life::kDead) << size.count();
+    EXPECT_EQ(device_.LifeOf(at + size, Bytes()), Life::kDead);
+  }
+}
+
+TEST_F(DeviceFreeTest, LifeOf_BlockThatWasRoundedUp_HasNoEndAndLivesToItsLastByte) {
+  using Life = DeviceAllocator::Life;
+  DeviceAddr at = fixture_.Allocate(Bytes(700));
+  EXPECT_EQ(device_.LifeOf(at, Bytes(1024)), Life::kAlive);
+  EXPECT_EQ(device_.LifeOf(at + Bytes(1024), Bytes()), Life::kDead);
+}
+
+TEST_F(DeviceFreeTest, LifeOf_DeferredFree_EndsAtOnce) {
+  DeviceAddr at = UsedOnBoth(kLarge);
+  EXPECT_EQ(device_.LifeOf(at, kLarge), DeviceAllocator::Life::kAlive);
+  fixture_.Free(at);
+  EXPECT_EQ(device_.LifeOf(at, kLarge), DeviceAllocator::Life::kDead);
+}
+
 TEST_F(DeviceFreeTest, EmptyCache_DeferredFreeNotPassed_StaysMapped) {
   DeviceAddr at = UsedOnBoth(kLarge);
   fixture_.Free(at);

@@ -95,5 +95,27 @@ TEST_F(Cublas, LtProduct_WithAFreedBias_IsReported) {
   EXPECT_EQ(CUBLAS(cublasLtMatmulDescDestroy)(product), CUBLAS_STATUS_SUCCESS);
 }
 
+TEST_F(Cublas, LtProduct_WithABetaOfZero_DoesNotReadC) {
+  CUdeviceptr freed = 0;
+  ASSERT_EQ(CU(cuMemAlloc)(&freed, kFrame), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemFree)(freed), CUDA_SUCCESS);
+  cublasLtMatmulDesc_t product = nullptr;
+  ASSERT_EQ(CUBLAS(cublasLtMatmulDescCreate)(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+            CUBLAS_STATUS_SUCCESS);
+  cublasLtMatrixLayout_t layout = nullptr;
+  ASSERT_EQ(CUBLAS(cublasLtMatrixLayoutCreate)(&layout, CUDA_R_32F, 64, 64, 64), CUBLAS_STATUS_SUCCESS);
+  const auto multiply = [&](float beta) {
+    return CUBLAS(cublasLtMatmul)(nullptr, product, &beta, At(0), layout, At(0), layout, &beta,
+                                  reinterpret_cast<void*>(freed), layout, At(4096), layout, nullptr, nullptr,
+                                  0, nullptr);
+  };
+  EXPECT_EQ(multiply(0), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(NewReports(), 0u);
+  EXPECT_EQ(multiply(1), CUBLAS_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(NewReports(), 1u);
+  EXPECT_EQ(CUBLAS(cublasLtMatrixLayoutDestroy)(layout), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(CUBLAS(cublasLtMatmulDescDestroy)(product), CUBLAS_STATUS_SUCCESS);
+}
+
 }  // namespace
 }  // namespace weir::emulated

@@ -24,6 +24,8 @@ struct Layout {
 struct Description {
   // Vectors and scales by attribute; only their first element is looked at.
   const void* pointers[64] = {};
+  cudaDataType scale = CUDA_R_32F;  // of alpha and beta
+  int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
 };
 struct Preference {};
 
@@ -82,6 +84,13 @@ Matrix MatrixOf(const void* base, cublasLtMatrixLayout_t handle, Use use) {
   return {base, rows, cols, layout.ld, BytesOf(layout.type), use, layout.batch, layout.stride};
 }
 
+// With a beta of zero C is not read, and its layout need not fit it.
+bool ReadsC(const Description& product, const void* beta) {
+  static constexpr char kZero[16] = {};
+  return beta == nullptr || product.pointer_mode != CUBLASLT_POINTER_MODE_HOST ||
+         std::memcmp(beta, kZero, BytesOf(product.scale)) != 0;
+}
+
 template <typename T, typename Handle>
 cublasStatus_t Create(Handle* handle, T* made) {
   if (handle == nullptr) {
@@ -113,15 +122,20 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS;
 size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* descriptor, cublasComputeType_t,
-                                        cudaDataType_t) {
-  return Create(descriptor, new Description);
+                                        cudaDataType_t scale) {
+  const cublasStatus_t status = Create(descriptor, new Description);
+  if (status == CUBLAS_STATUS_SUCCESS) Of(*descriptor)->scale = scale;
+  return status;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) { return Destroy(descriptor); }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
                                               cublasLtMatmulDescAttributes_t attribute, const void* value,
                                               size_t size) {
   if (descriptor == nullptr || value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (IsPointer(attribute)) Take(&Of(descriptor)->pointers[attribute], value, size);
+  Description& product = *Of(descriptor);
+  if (IsPointer(attribute)) Take(&product.pointers[attribute], value, size);
+  if (attribute == CUBLASLT_MATMUL_DESC_SCALE_TYPE) Take(&product.scale, value, size);
+  if (attribute == CUBLASLT_MATMUL_DESC_POINTER_MODE) Take(&product.pointer_mode, value, size);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -165,7 +179,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor, const void*, const void* a,
                               cublasLtMatrixLayout_t layout_a, const void* b, cublasLtMatrixLayout_t layout_b,
-                              const void*, const void* c, cublasLtMatrixLayout_t layout_c, void* d,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t layout_c, void* d,
                               cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t*, void* workspace,
                               size_t workspace_bytes, cudaStream_t stream) {
   if (descriptor == nullptr || layout_a == nullptr || layout_b == nullptr || layout_d == nullptr)
@@ -173,7 +187,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
   thread_local std::vector<Matrix> matrices;  // keeps its room
   matrices = {MatrixOf(a, layout_a, Use::kRead), MatrixOf(b, layout_b, Use::kRead),
               MatrixOf(d, layout_d, Use::kWrite), Workspace(workspace, workspace_bytes)};
-  if (c != nullptr && c != d && layout_c != nullptr) matrices.push_back(MatrixOf(c, layout_c, Use::kRead));
+  if (c != nullptr && c != d && layout_c != nullptr && ReadsC(*Of(descriptor), beta))
+    matrices.push_back(MatrixOf(c, layout_c, Use::kRead));
   for (const void* pointer : Of(descriptor)->pointers) {
     if (pointer != nullptr) matrices.push_back(Scalar(pointer, 1, Use::kUnknown));
   }

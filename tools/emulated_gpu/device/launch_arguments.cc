@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -19,6 +20,7 @@ namespace {
 struct Suspect {
   uintptr_t address;
   size_t parameter, offset;  // bytes, in the parameter
+  bool mapped;               // but in no live block
 };
 
 struct Found {
@@ -32,8 +34,11 @@ void Look(uintptr_t word, size_t parameter, size_t offset, bool certain) {
   Placement range;
   if (IsTouchable(word, &range)) {
     found.pointers.push_back(word);
+    // A leftover may lie in what a tensor of the op was before the op resized it.
+    const Life life = certain ? LifeOfPointer(word) : Life::kNotAsked;
+    if (life == Life::kDead || life == Life::kEnd) found.suspects.push_back({word, parameter, offset, true});
   } else {
-    found.suspects.push_back({word, parameter, offset});
+    found.suspects.push_back({word, parameter, offset, false});
   }
 }
 
@@ -70,6 +75,14 @@ void Scan(const ArgumentWords& words, const char* argument, size_t filled) {
   }
 }
 
+// One past the last byte of a live block of which the launch has another pointer: the end of a range that begins there.
+bool IsEndOfBlock(uintptr_t address) {
+  return LifeOfPointer(address) == Life::kEnd &&
+         std::any_of(found.pointers.begin(), found.pointers.end(), [address](uintptr_t begin) {
+           return begin < address && LifeOfRange(begin, address - begin) == Life::kAlive;
+         });
+}
+
 // One past the end of an allocation. Between mappings there is no gap that would tell it from the begin of the next.
 bool IsEndOfAllocation(uintptr_t address) {
   Placement range;
@@ -79,10 +92,10 @@ bool IsEndOfAllocation(uintptr_t address) {
 }
 
 void ReportSuspect(const Kernel& kernel, const Suspect& suspect) {
-  const AddressFacts facts = DescribeWithoutLock(suspect.address);
+  const char* state = suspect.mapped ? "in no live block" : DescribeWithoutLock(suspect.address).state;
   const char* op = CurrentOp();
   Report("launch with a pointer to device memory that is %s: 0x%lx, argument %zu, byte %zu, op %s, kernel %s",
-         facts.state, suspect.address, suspect.parameter, suspect.offset, *op == '\0' ? "unknown" : op,
+         state, suspect.address, suspect.parameter, suspect.offset, *op == '\0' ? "unknown" : op,
          kernel.name.c_str());
 }
 
@@ -118,7 +131,8 @@ ArgumentPointers CheckArguments(const Kernel& kernel, const Arguments& arguments
       Scan(words, argument, FilledCount(words, argument, parameter.size, grid_x, grid_y));
   }
   for (const Suspect& suspect : found.suspects) {
-    if (!IsEndOfAllocation(suspect.address)) ReportSuspect(kernel, suspect);
+    if (!IsEndOfBlock(suspect.address) && (suspect.mapped || !IsEndOfAllocation(suspect.address)))
+      ReportSuspect(kernel, suspect);
   }
   return {found.pointers.data(), found.pointers.size()};
 }

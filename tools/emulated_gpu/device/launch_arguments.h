@@ -2,8 +2,9 @@
 // structs included, that is an address of the device counts as a pointer; the ABI aligns pointers to 8 bytes. Words that
 // may be leftovers of the host's stack (argument_words.h) count only when they lie in a tensor of an op that is running.
 //
-// A pointer to memory that kernels may not touch is a report. One past the end of a cudaMalloc or cuMemAlloc allocation is
-// fine: ranges have ends. Not so for mappings, where the next begins right there.
+// A pointer to memory that kernels may not touch, or in no live block (live_blocks.h), is a report. One past the end of a
+// cudaMalloc or cuMemAlloc allocation is fine: ranges have ends; so is the end of a block that another pointer of the launch
+// leads into. Not so for mappings, where the next begins right there.
 // Not seen: pointers in tables that lie in device memory, TMA descriptors, 32-bit offsets from a base.
 #ifndef WEIR_EMULATED_GPU_DEVICE_LAUNCH_ARGUMENTS_H_
 #define WEIR_EMULATED_GPU_DEVICE_LAUNCH_ARGUMENTS_H_

@@ -10,6 +10,7 @@
 
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/fault_points.h"
+#include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -234,7 +235,17 @@ Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch)
   }
   uintptr_t hole = 0;
   const Permission least = touch == Touch::kRead ? Permission::kRead : Permission::kReadWrite;
-  if (IsAccessible(address, size, least, &hole)) return CUDA_SUCCESS;
+  if (IsAccessible(address, size, least, &hole)) {
+    // A card does not mind: the call goes on.
+    if (Settings().checks && LifeOfRange(address, size) == Life::kDead) {
+      const char* op = CurrentOp();
+      Report(
+          "%s touches device memory that no live block holds: 0x%lx + %zu, freed or past a block's end, op "
+          "%s",
+          what, address, size, *op == '\0' ? "unknown" : op);
+    }
+    return CUDA_SUCCESS;
+  }
   Report("%s touches device memory that is not mapped: 0x%lx + %zu, first hole at 0x%lx", what, address, size,
          hole);
   return CUDA_ERROR_ILLEGAL_ADDRESS;

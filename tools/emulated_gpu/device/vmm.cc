@@ -8,6 +8,7 @@
 
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/frames.h"
+#include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -87,6 +88,7 @@ Status ReserveAddresses(uintptr_t* address, size_t size, size_t alignment, uintp
   }
   const uintptr_t found = TakeAddresses(size, alignment, hint);
   if (found == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  FindAllocator();
   std::lock_guard<std::mutex> lock(mutex);
   reservations[found] = size;
   *address = found;
