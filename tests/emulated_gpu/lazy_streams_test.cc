@@ -101,12 +101,13 @@ TEST_F(LazyStreams, Polling_AnEventOrAStream_Ends) {
 
 TEST_F(LazyStreams, Polling_ANewEventEachTime_Ends) {
   const CUstream stream = NewStream();
+  const CUdeviceptr memory = NewMemory(1);
   int polls = 0;
   do {
-    ASSERT_EQ(CU(cuMemsetD8Async)(NewMemory(1), 2, kSize, stream), CUDA_SUCCESS);
+    ASSERT_EQ(CU(cuMemsetD8Async)(memory, 2, kSize, stream), CUDA_SUCCESS);
     ++polls;
-  } while (CU(cuEventQuery)(Record(stream)) == CUDA_ERROR_NOT_READY && polls < 100);
-  EXPECT_LT(polls, 100);
+  } while (CU(cuEventQuery)(Record(stream)) == CUDA_ERROR_NOT_READY && polls < 1000);
+  EXPECT_LT(polls, 1000);
 }
 
 TEST_F(LazyStreams, CopyFromPageableMemory_HasTheBytesOfTheCall) {

@@ -42,6 +42,11 @@ bool PlaceOfHandle(cublasHandle_t opaque, const char* call, CUstream* stream, Ma
   return true;
 }
 
+bool AllowsTf32(cublasHandle_t opaque) {
+  const Handle* handle = Find(opaque, "cuBLAS product");
+  return handle != nullptr && (handle->math & 0xf) == CUBLAS_TF32_TENSOR_OP_MATH;
+}
+
 }  // namespace weir::emulated
 
 extern "C" {

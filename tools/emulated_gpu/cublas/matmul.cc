@@ -22,6 +22,7 @@ struct Layout {
   int64_t stride = 0;
 };
 struct Description {
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   // Vectors and scales by attribute; only their first element is looked at.
   const void* pointers[64] = {};
   cudaDataType scale = CUDA_R_32F;  // of alpha and beta
@@ -91,6 +92,13 @@ bool ReadsC(const Description& product, const void* beta) {
          std::memcmp(beta, kZero, BytesOf(product.scale)) != 0;
 }
 
+// The result has m by n elements; what a has besides m is k.
+Operations OperationsOf(const Description& description, const Layout& a, const Layout& d) {
+  const auto m = static_cast<int64_t>(d.rows), n = static_cast<int64_t>(d.cols);
+  const int64_t k = m == 0 ? 0 : static_cast<int64_t>(a.rows * a.cols) / m;
+  return ProductOperations(m, n, k, d.batch, a.type, description.compute == CUBLAS_COMPUTE_32F_FAST_TF32);
+}
+
 template <typename T, typename Handle>
 cublasStatus_t Create(Handle* handle, T* made) {
   if (handle == nullptr) {
@@ -121,11 +129,12 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS;
 
 size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* descriptor, cublasComputeType_t,
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* descriptor, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
-  const cublasStatus_t status = Create(descriptor, new Description);
-  if (status == CUBLAS_STATUS_SUCCESS) Of(*descriptor)->scale = scale;
-  return status;
+  auto* made = new Description;
+  made->compute = compute;
+  made->scale = scale;
+  return Create(descriptor, made);
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) { return Destroy(descriptor); }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
@@ -192,6 +201,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
   for (const void* pointer : Of(descriptor)->pointers) {
     if (pointer != nullptr) matrices.push_back(Scalar(pointer, 1, Use::kUnknown));
   }
-  return ComputeOnStream("cublasLtMatmul", stream, matrices.data(), matrices.size());
+  return ComputeOnStream("cublasLtMatmul", stream, matrices.data(), matrices.size(),
+                         OperationsOf(*Of(descriptor), *Of(layout_a), *Of(layout_d)));
 }
 }

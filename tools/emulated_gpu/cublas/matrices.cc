@@ -8,6 +8,7 @@
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/launches.h"
 #include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/streams.h"
 
 namespace weir::emulated {
@@ -36,11 +37,13 @@ void AddAccesses(const Matrix& matrix, std::vector<Access>* accesses) {
   }
 }
 
-cublasStatus_t Note(const char* call, CUstream handle, const Matrix* matrices, size_t count) {
+cublasStatus_t Note(const char* call, CUstream handle, const Matrix* matrices, size_t count,
+                    Operations operations) {
   Stream* stream = FindStream(handle, call);
   if (stream == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   thread_local std::vector<Access> accesses;  // keeps its room
   accesses.clear();
+  WeirEmulatedWork work{0, operations.count, operations.type};
   for (size_t i = 0; i < count; ++i) {
     const Matrix& matrix = matrices[i];
     const auto begin = reinterpret_cast<uintptr_t>(matrix.base);
@@ -48,8 +51,12 @@ cublasStatus_t Note(const char* call, CUstream handle, const Matrix* matrices, s
     const Touch touch = matrix.use == Use::kRead ? Touch::kRead : Touch::kWrite;
     if (CheckTouch(begin, Hull(matrix), call, touch) != CUDA_SUCCESS) return CUBLAS_STATUS_EXECUTION_FAILED;
     AddAccesses(matrix, &accesses);
+    if (matrix.use != Use::kUnknown) {
+      work.bytes +=
+          static_cast<double>(matrix.rows * matrix.cols * matrix.batch) * static_cast<double>(matrix.element);
+    }
   }
-  NoteWork(*stream, call, accesses.data(), accesses.size());
+  NoteLibraryLaunch(*stream, call, accesses.data(), accesses.size(), work);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -105,18 +112,44 @@ size_t BytesOf(cudaDataType type) {
   }
 }
 
-cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count) {
-  if (LaunchLibraryCall(call) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_SUPPORTED;
-  return Note(call, stream, matrices, count);
+Operations ProductOperations(int64_t m, int64_t n, int64_t k, int64_t batch, cudaDataType type, bool tf32) {
+  const double count = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+                       static_cast<double>(batch);
+  switch (type) {
+    case CUDA_R_64F:
+      return {count, WEIR_EMULATED_FP64};
+    case CUDA_C_64F:
+      return {4 * count, WEIR_EMULATED_FP64};
+    case CUDA_C_32F:
+      return {4 * count, tf32 ? WEIR_EMULATED_TF32 : WEIR_EMULATED_FP32};
+    case CUDA_R_16BF:
+      return {count, WEIR_EMULATED_BF16};
+    case CUDA_R_16F:
+      return {count, WEIR_EMULATED_FP16};
+    case CUDA_R_8F_E4M3:
+    case CUDA_R_8F_E5M2:
+      return {count, WEIR_EMULATED_FP8};
+    case CUDA_R_8I:
+      return {count, WEIR_EMULATED_INT8};
+    default:
+      return {count, tf32 ? WEIR_EMULATED_TF32 : WEIR_EMULATED_FP32};
+  }
 }
 
-cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer_list<Matrix> matrices) {
+cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count,
+                               Operations operations) {
+  if (LaunchLibraryCall(call) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return Note(call, stream, matrices, count, operations);
+}
+
+cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer_list<Matrix> matrices,
+                       Operations operations) {
   if (LaunchLibraryCall(call) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_SUPPORTED;
   CUstream stream = nullptr;
   std::array<Matrix, 8> all;
   if (!PlaceOfHandle(handle, call, &stream, &all[0])) return CUBLAS_STATUS_NOT_INITIALIZED;
   std::copy(matrices.begin(), matrices.end(), all.begin() + 1);
-  return Note(call, stream, all.data(), matrices.size() + 1);
+  return Note(call, stream, all.data(), matrices.size() + 1, operations);
 }
 
 }  // namespace weir::emulated

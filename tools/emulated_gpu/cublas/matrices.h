@@ -12,6 +12,7 @@
 
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/status.h"
+#include "tools/emulated_gpu/device/torch_abi.h"
 
 namespace weir::emulated {
 
@@ -40,10 +41,20 @@ size_t BytesOf(cudaDataType type);  // of one element, at least 1
 
 // The routine `call`: INVALID_VALUE for a dead handle or stream, NOT_SUPPORTED with kernels cpu, EXECUTION_FAILED when
 // memory is not there (reported by name).
-cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer_list<Matrix> matrices);
-cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count);
+// `operations` of what `type` says: for the clock, with the bytes of the matrices.
+struct Operations {
+  double count = 0;
+  int type = WEIR_EMULATED_FP32;
+};
+cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer_list<Matrix> matrices,
+                       Operations operations = {});
+cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count,
+                               Operations operations);
+// Of an m by k times k by n product, `batch` times, whose operands are of `type`; `tf32`: fp32 may be rounded.
+Operations ProductOperations(int64_t m, int64_t n, int64_t k, int64_t batch, cudaDataType type, bool tf32);
 
 // handles.cc: false, and reported, when the handle is not alive.
+bool AllowsTf32(cublasHandle_t handle);  // its math mode
 bool PlaceOfHandle(cublasHandle_t handle, const char* call, CUstream* stream, Matrix* workspace);
 
 }  // namespace weir::emulated

@@ -25,16 +25,19 @@ cublasStatus_t Product(const char* call, cublasHandle_t handle, cublasOperation_
   first.stride = a.stride;
   second.stride = b.stride;
   result.stride = c.stride;
-  return Compute(call, handle, {first, second, result});
+  return Compute(call, handle, {first, second, result},
+                 ProductOperations(sizes.m, sizes.n, sizes.k, batch, a.type,
+                                   a.type == CUDA_R_32F && AllowsTf32(handle)));
 }
 
 // Arrays of matrices lie in device memory: the arrays are checked, what they lead to is not seen.
-cublasStatus_t ProductOfArrays(const char* call, cublasHandle_t handle, const void* const* a,
-                               const void* const* b, const void* const* c, int batch) {
+cublasStatus_t ProductOfArrays(const char* call, cublasHandle_t handle, Sizes sizes, cudaDataType type,
+                               const void* const* a, const void* const* b, const void* const* c, int batch) {
   const auto array = [&](const void* const* base) {
     return Matrix{base, batch, 1, batch, sizeof(void*), Use::kRead};
   };
-  return Compute(call, handle, {array(a), array(b), array(c)});
+  return Compute(call, handle, {array(a), array(b), array(c)},
+                 ProductOperations(sizes.m, sizes.n, sizes.k, batch, type, false));
 }
 
 }  // namespace
@@ -55,12 +58,12 @@ cublasStatus_t ProductOfArrays(const char* call, cublasHandle_t handle, const vo
                    {a, type, lda, stride_a}, {b, type, ldb, stride_b}, {c, type, ldc, stride_c}, batch);     \
   }                                                                                                          \
   cublasStatus_t cublas##letter##gemmBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t,    \
-                                             int, int, int, const Type*, const Type* const a[], int,         \
+                                             int m, int n, int k, const Type*, const Type* const a[], int,   \
                                              const Type* const b[], int, const Type*, Type* const c[], int,  \
                                              int batch) {                                                    \
-    return ProductOfArrays("cublas" #letter "gemmBatched", handle, reinterpret_cast<const void* const*>(a),  \
-                           reinterpret_cast<const void* const*>(b), reinterpret_cast<const void* const*>(c), \
-                           batch);                                                                           \
+    return ProductOfArrays("cublas" #letter "gemmBatched", handle, {m, n, k}, type,                          \
+                           reinterpret_cast<const void* const*>(a), reinterpret_cast<const void* const*>(b), \
+                           reinterpret_cast<const void* const*>(c), batch);                                  \
   }                                                                                                          \
   cublasStatus_t cublas##letter##gemv_v2(cublasHandle_t handle, cublasOperation_t transpose, int m, int n,   \
                                          const Type*, const Type* a, int lda, const Type* x,                 \

@@ -98,7 +98,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return Last(cudaErrorInvalidDevice);
   std::memset(properties, 0, sizeof *properties);
   const Profile& profile = *Settings().profile;
-  std::snprintf(properties->name, sizeof properties->name, "%s (emulated by Weir)", profile.device_name);
+  std::snprintf(properties->name, sizeof properties->name, "%s (emulated by Weir)",
+                profile.device_name.c_str());
   DeviceUuid(properties->uuid.bytes);
   properties->totalGlobalMem = Settings().vram_bytes;
   properties->major = profile.major;

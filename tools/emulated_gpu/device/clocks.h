@@ -28,6 +28,7 @@ inline void Raise(Ticks& ticks, uint32_t index, Tick tick) {
 struct Past {
   uint32_t index = kNoIndex;
   Tick tick = 0;
+  int64_t done = 0;  // when all of it is done, in the nanoseconds of virtual_clock.h
   std::shared_ptr<const Ticks> others;
 
   // The newest tick of `i` in this past.
@@ -38,6 +39,7 @@ struct Past {
 
   // Everything in `other` comes before what follows here.
   void Join(const Past& other) {
+    done = std::max(done, other.done);
     if (other.index == kNoIndex || Holds(other)) return;
     Ticks joined = others == nullptr ? Ticks() : *others;
     if (other.others != nullptr) {

@@ -3,9 +3,11 @@
 #include <cstdint>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/kernel_cost.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -80,6 +82,21 @@ void RunNow(OrderLock& lock, const Past& past, const Transfer* transfer) {
   if (transfer != nullptr) transfer->Run();
 }
 
+// Gives the newest work of `stream` the time of a copy, and this thread the time that its call takes before any wait.
+void TakeTimeLocked(Stream& stream, Side to, Side from, Call call, size_t bytes) {
+  const Costs& costs = Settings().profile->costs;
+  const double one_thread = costs.pageable_h2d_gbps;  // what a thread copies between host buffers
+  if (to != Side::kDevice && from != Side::kDevice) {
+    HostWaits(stream.past.done, Wait::kCopy);
+    ChargeHost(TimeFor(static_cast<double>(bytes), one_thread));
+    return;
+  }
+  if (from == Side::kPageable && call == Call::kBlocking) HostWaits(stream.past.done, Wait::kCopy);
+  const Route route = from != Side::kDevice ? Route::kIn : to != Side::kDevice ? Route::kOut : Route::kInside;
+  ProlongLocked(stream, CopyDemand(route, bytes, to == Side::kPageable || from == Side::kPageable));
+  if (from == Side::kPageable) ChargeHost(TimeFor(static_cast<double>(bytes), one_thread));  // staging
+}
+
 // Runs or queues an enqueued copy. Null: it moves nothing.
 void Schedule(OrderLock& lock, const Past& past, Transfer* transfer, Side to, Side from, Call call,
               size_t bytes) {
@@ -90,6 +107,7 @@ void Schedule(OrderLock& lock, const Past& past, Transfer* transfer, Side to, Si
   if (waits) {
     RunNow(lock, past, transfer);
     CompleteLocked(past);
+    HostWaits(past.done, Wait::kCopy);
     return;
   }
   if (from == Side::kPageable) {
@@ -127,8 +145,12 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
                                   reinterpret_cast<uintptr_t>(from), from_device, from_span);
   const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
                              Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
+  FinishOps();
+  ChargeHost(Micros(Settings().profile->costs.copy_submit_us));
   OrderLock lock(Order().mutex);
-  const Past past = NoteWorkLocked(*stream, "copy", accesses, 2);
+  NoteWorkLocked(*stream, "copy", accesses, 2);
+  TakeTimeLocked(*stream, WhereLocked(to), WhereLocked(from), call, bytes);
+  const Past past = stream->past;
   Transfer transfer =
       travel == Travel::kZeros ? Transfer::Fill(to, 0, 1, rows) : Transfer::Move(to, from, rows);
   const Side from_side = travel == Travel::kZeros ? Side::kDevice : WhereLocked(from);
@@ -154,8 +176,11 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call cal
   moves ? RememberWritten(reinterpret_cast<uintptr_t>(to), span)
         : ForgetWritten(reinterpret_cast<uintptr_t>(to), span);
   const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
+  const Demand demand = FillDemand(rows.width * rows.height);
+  FinishOps();
+  ChargeHost(Micros(Settings().profile->costs.launch_us));
   OrderLock lock(Order().mutex);
-  const Past past = NoteWorkLocked(*stream, "memset", &access, 1);
+  const Past past = NoteWorkLocked(*stream, "memset", &access, 1, &demand);
   Transfer transfer = Transfer::Fill(to, value, element, rows);
   Schedule(lock, past, moves ? &transfer : nullptr, WhereLocked(to), Side::kDevice, call,
            rows.width * rows.height);

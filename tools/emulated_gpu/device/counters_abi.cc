@@ -21,7 +21,7 @@ extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(
 
 extern "C" __attribute__((visibility("default"))) void weir_emulated_test_kernel(
     void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count) {
-  RunOpNow(stream, what, accesses, count);
+  RunOpNow(stream, what, accesses, count, nullptr);
 }
 
 extern "C" __attribute__((visibility("default"))) void weir_emulated_reseed(uint64_t seed) {

@@ -22,7 +22,7 @@ Status Launch(const Shape& shape, CUstream stream, const Kernel& kernel, const A
 // Blocks of `block_size` threads with `shared` bytes that fit one multiprocessor, registers aside.
 int BlocksPerMultiprocessor(int block_size, size_t shared);
 
-// A cuBLAS call: as a launch, by its own name.
+// A cuBLAS call: counted as a launch, by its own name.
 Status LaunchLibraryCall(const char* name);
 
 }  // namespace weir::emulated

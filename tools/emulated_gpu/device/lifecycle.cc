@@ -16,6 +16,7 @@
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/timing.h"
 #include "tools/emulated_gpu/device/vmm.h"
 
 namespace weir::emulated {
@@ -39,12 +40,13 @@ void PrintExitLine() {
   if (counters.unchecked_launches != 0)
     std::snprintf(unchecked, sizeof unchecked, " unchecked_launches=%lu", counters.unchecked_launches.load());
   FaultsAtExit();
+  TimingAtExit();
   if (counters.faults != 0) std::snprintf(faults, sizeof faults, " faults=%lu", counters.faults.load());
   Note(
       "%s total_bytes=%zu peak_bytes=%zu left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "
       "copies=%lu%s reports=%lu",
-      options.profile->name, options.vram_bytes, PeakDeviceBytes(), LiveStreams(), LiveEvents(), LiveFrames(),
-      options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
+      options.profile->name.c_str(), options.vram_bytes, PeakDeviceBytes(), LiveStreams(), LiveEvents(),
+      LiveFrames(), options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
       counters.copies.load(), faults, counters.reports.load());
 }
 
@@ -78,7 +80,7 @@ void StartOnce() {
   }
   owner = getpid();
   std::fprintf(stderr, "weir: emulated GPU %s (%zu MiB), kernels %s: no real device is used\n",
-               options.profile->name, options.vram_bytes >> 20,
+               options.profile->name.c_str(), options.vram_bytes >> 20,
                options.kernels == Kernels::kCpu ? "cpu" : "none");
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   std::atexit(PrintExitLine);
@@ -127,13 +129,16 @@ Status UsePrimary() {
     primary_active = true;
     current_context = PrimaryContext();
   }
+  ChargeHost(Micros(Settings().profile->costs.call_us));
   return CUDA_SUCCESS;
 }
 
 Status NeedContext() {
   const Status status = Ready();
   if (status != CUDA_SUCCESS) return status;
-  return current_context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  ChargeHost(Micros(Settings().profile->costs.call_us));
+  return CUDA_SUCCESS;
 }
 
 }  // namespace weir::emulated

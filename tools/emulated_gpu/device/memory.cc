@@ -51,6 +51,10 @@ uintptr_t NewUsableRange(size_t size) {
   return 0;
 }
 
+void ChargePinning(size_t size) {
+  ChargeHost(Micros(Settings().profile->costs.pin_us_per_mib * static_cast<double>(size) / 0x1p20));
+}
+
 template <typename Map>
 typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
   auto range = ranges.upper_bound(address);
@@ -79,6 +83,7 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
   *address = 0;
   if (size == 0) return CUDA_SUCCESS;
   const size_t held = AlignUp(size, 512);  // cudaMalloc's alignment; CUDA C++ programming guide
+  ChargeHost(Micros(Settings().profile->costs.malloc_us));
   if (!TakeDeviceBytes(held)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uintptr_t found = NewUsableRange(size);
   if (found == 0) {
@@ -95,7 +100,8 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
 
 Status FreeDevice(uintptr_t address) {
   if (address == 0) return CUDA_SUCCESS;
-  SynchronizeDevice();  // implicit, as documented for memory that is not stream-ordered
+  ChargeHost(Micros(Settings().profile->costs.free_us));
+  SynchronizeDevice(Wait::kFree);  // implicit, as documented for memory that is not stream-ordered
   size_t size = 0;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -118,6 +124,7 @@ Status FreeDevice(uintptr_t address) {
 Status AllocatePinned(void** address, size_t size) {
   *address = nullptr;
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+  ChargePinning(size);
   void* found = mmap(nullptr, AlignUp(size, kPage), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (found == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -152,6 +159,7 @@ Status FreePinned(void* address) {
 
 Status RegisterHost(void* address, size_t size) {
   if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  ChargePinning(size);
   const auto begin = reinterpret_cast<uintptr_t>(address);
   std::lock_guard<std::mutex> lock(mutex);
   const auto overlapping = Containing(host_ranges, begin + size - 1);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/emulated_gpu/device/kernel_cost.h"
 #include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
 #include "tools/emulated_gpu/device/work_queue.h"
@@ -20,8 +22,35 @@ struct LaunchedPointer {
   uintptr_t address;
 };
 
+// What an op has done for the clock and is yet to take time.
+struct OpTime {
+  Stream* stream = nullptr;  // of its newest launch
+  WeirEmulatedWork work{};
+  bool open = false;  // `work` is yet to take its time
+
+  void Add(Stream& on, const WeirEmulatedWork& more) {
+    stream = &on;
+    open = true;
+    work.bytes += more.bytes;
+    if (more.operations == 0) return;
+    work.operations = more.operations;
+    work.type = more.type;
+  }
+
+  void Finish() {
+    if (!open || stream == nullptr) return;
+    open = false;
+    Demand demand;
+    demand.time = WorkTime(work);
+    if (demand.time == 0) return;
+    std::lock_guard<std::mutex> lock(Order().mutex);
+    ProlongLocked(*stream, demand);
+  }
+};
+
 struct OpOnStack {
   const char* name;
+  OpTime time;
   std::vector<WeirEmulatedAccess> accesses;  // by begin
   std::vector<LaunchedPointer> unknown;      // of launches, in no tensor of any op
 };
@@ -32,6 +61,7 @@ struct OpStack {
   size_t depth = 0;
 };
 thread_local OpStack stack;
+thread_local OpTime on_cpu;  // the op that runs on the CPU, one at a time
 thread_local std::vector<Access> found;
 
 // Tensors of one op seldom overlap, and a pointer is mostly a tensor's first byte: this many before it are looked at.
@@ -66,24 +96,64 @@ bool FindIn(const OpOnStack& op, uintptr_t pointer) {
   return any;
 }
 
+double BytesOf(const WeirEmulatedAccess* accesses, size_t count) {
+  double bytes = 0;
+  for (size_t i = 0; i < count; ++i) bytes += static_cast<double>(accesses[i].size * accesses[i].rows);
+  return bytes;
+}
+
+double BytesOfNew(const OpOnStack& op, const WeirEmulatedAccess* results, size_t count) {
+  double bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const auto known = std::lower_bound(
+        op.accesses.begin(), op.accesses.end(), results[i].begin,
+        [](const WeirEmulatedAccess& access, uintptr_t begin) { return access.begin < begin; });
+    if (known == op.accesses.end() || known->begin != results[i].begin) bytes += BytesOf(results + i, 1);
+  }
+  return bytes;
+}
+
+void ChargeLaunch() { ChargeHost(Micros(Settings().profile->costs.launch_us)); }
+
 }  // namespace
 
-void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses, size_t count) {
+void SetOpOnCpu(const char* name) {
+  SetCurrentOp(name);
+  if (*name != '\0') {
+    on_cpu = {};
+    ChargeHost(Micros(Settings().profile->costs.op_us));
+  } else {
+    on_cpu.Finish();
+  }
+}
+
+void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses, size_t count,
+              const WeirEmulatedWork* work) {
   Stream* stream = FindStream(static_cast<CUstream>(handle), what);
   if (stream == nullptr) return;
   found.clear();
   for (size_t i = 0; i < count; ++i) found.push_back(FromAbi(accesses[i]));
+  const WeirEmulatedWork does = work == nullptr ? WeirEmulatedWork{BytesOf(accesses, count), 0, 0} : *work;
+  const bool in_op = *CurrentOp() != '\0', first = !in_op || on_cpu.stream == nullptr;
+  const Demand kernel = KernelDemand(1, in_op ? WeirEmulatedWork{} : does);
+  if (first) ChargeLaunch();
+  if (in_op) on_cpu.Add(*stream, does);
   OrderLock lock(Order().mutex);
-  const Past past = NoteWorkLocked(*stream, what, found.data(), found.size());
+  const Past past = NoteWorkLocked(*stream, what, found.data(), found.size(), first ? &kernel : nullptr);
   RunLocked(lock, past);
 }
 
-void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count) {
+void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
+             const WeirEmulatedWork* work) {
+  const Costs& costs = Settings().profile->costs;
+  ChargeHost(Micros(stack.depth == 0 ? costs.op_us : costs.nested_op_us));
   if (stack.depth == stack.ops.size()) stack.ops.emplace_back();
   OpOnStack& op = stack.ops[stack.depth++];
   op.name = name;
   op.accesses.assign(accesses, accesses + count);
   op.unknown.clear();
+  op.time = {};
+  if (work != nullptr) op.time.work = *work;
   if (count > 1) {
     std::sort(op.accesses.begin(), op.accesses.end(),
               [](const WeirEmulatedAccess& a, const WeirEmulatedAccess& b) { return a.begin < b.begin; });
@@ -91,7 +161,7 @@ void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count)
   SetCurrentOp(name);
 }
 
-void EndOp(const WeirEmulatedAccess* results, size_t count) {
+void EndOp(const WeirEmulatedAccess* results, size_t count, double moves) {
   if (stack.depth == 0) return;  // it began before this library looked
   OpOnStack& op = stack.ops[stack.depth - 1];
   for (size_t i = 0; i < count && !op.unknown.empty(); ++i) {
@@ -102,6 +172,8 @@ void EndOp(const WeirEmulatedAccess* results, size_t count) {
       break;
     }
   }
+  if (op.time.open) op.time.work.bytes += moves * BytesOfNew(op, results, count);
+  op.time.Finish();
   --stack.depth;
   SetCurrentOp(stack.depth == 0 ? "" : stack.ops[stack.depth - 1].name);
 }
@@ -112,6 +184,20 @@ bool InTensorOfOp(uintptr_t address) {
     if (FindIn(stack.ops[depth - 1], address)) return true;
   }
   return false;
+}
+
+void LaunchForOp(void* handle, const char* what) {
+  Stream* stream = FindStream(static_cast<CUstream>(handle), what);
+  if (stream == nullptr || stack.depth == 0) return;
+  Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  found.clear();
+  OpOnStack& op = stack.ops[stack.depth - 1];
+  for (const WeirEmulatedAccess& access : op.accesses) found.push_back(FromAbi(access));
+  const Demand kernel = KernelDemand(1);
+  ChargeLaunch();
+  op.time.stream = stream;
+  op.time.open = true;
+  NoteWork(*stream, what, found.data(), found.size(), &kernel);
 }
 
 void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count) {
@@ -125,7 +211,31 @@ void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, siz
     found.push_back({pointers[i], 1, Use::kUnknown});
     if (stack.depth > 0) stack.ops[stack.depth - 1].unknown.push_back({&stream, pointers[i]});
   }
-  NoteWork(stream, what, found.data(), found.size());
+  if (stack.depth > 0) {
+    OpTime& time = stack.ops[stack.depth - 1].time;
+    time.open = time.open || time.stream == nullptr;
+    time.stream = &stream;
+  }
+  const Demand kernel = KernelDemand(1);
+  ChargeLaunch();
+  NoteWork(stream, what, found.data(), found.size(), &kernel);
+}
+
+void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
+                       const WeirEmulatedWork& work) {
+  if (stack.depth > 0) {
+    OpTime& time = stack.ops[stack.depth - 1].time;
+    time.open = false;
+    time.stream = &stream;
+  }
+  const Demand kernel = KernelDemand(1, work);
+  ChargeLaunch();
+  NoteWork(stream, what, accesses, count, &kernel);
+}
+
+void FinishOps() {
+  for (size_t depth = 0; depth < stack.depth; ++depth) stack.ops[depth].time.Finish();
+  on_cpu.Finish();
 }
 
 }  // namespace weir::emulated

@@ -4,12 +4,16 @@
 // run, and the pointers of a launch are looked up in it, innermost op first: a pointer into a tensor stands for the bytes of
 // that tensor, used as the op's schema says. Pointers that no op has (memory that the op allocated, workspaces) are
 // in flight but compared with nothing; those that turn out to be results of the op count as written when it ends.
+//
+// The clock: each launch takes what every kernel takes, and the work of the op, which is known when it ends, comes after
+// its last launch. An op that a library call does has no work of its own.
 #ifndef WEIR_EMULATED_GPU_DEVICE_OP_WORK_H_
 #define WEIR_EMULATED_GPU_DEVICE_OP_WORK_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/status.h"
 #include "tools/emulated_gpu/device/torch_abi.h"
 
@@ -17,14 +21,25 @@ namespace weir::emulated {
 
 struct Stream;
 
-// The `run_now`, `begin_op` and `end_op` of torch_abi.h.
-void RunOpNow(void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count);
-void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count);
-void EndOp(const WeirEmulatedAccess* results, size_t count);
+// The functions of torch_abi.h.
+void RunOpNow(void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count,
+              const WeirEmulatedWork* work);
+void SetOpOnCpu(const char* name);
+void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
+             const WeirEmulatedWork* work);
+void EndOp(const WeirEmulatedAccess* results, size_t count, double moves);
+void LaunchForOp(void* stream, const char* what);
 
 // A launch of kernel `what` (it lives as long as the process) with these pointers among its arguments. Values that are no
 // addresses of device or pinned memory do no harm.
 void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count);
+
+// A call of a library that is a kernel with this work, whatever the op around it has.
+void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
+                       const WeirEmulatedWork& work);
+
+// Gives the ops of this thread that have launched their time, before anything else that the clock sees.
+void FinishOps();
 
 // Whether the address lies in a tensor that an op of this thread was given (kernels none).
 bool InTensorOfOp(uintptr_t address);

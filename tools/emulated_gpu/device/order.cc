@@ -121,21 +121,30 @@ Past StepLocked(Stream& stream, const Past* after) {
   }
   if (after != nullptr) stream.past.Join(*after);
   stream.past.tick = ++order.newest[stream.past.index];
+  HostReaches(stream.host_time);
+  stream.host_time = HostNow();
   return stream.past;
 }
 
-Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count) {
+Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count,
+                    const Demand* demand) {
   OrderState& order = Order();
-  const Past past = StepLocked(stream);
+  StepLocked(stream);
+  if (demand != nullptr) ProlongLocked(stream, *demand);
+  const Past past = stream.past;
   if (!Settings().checks) return past;
   Check check(order, past, order.log.Add(what, CurrentOp(), stream.id));
   for (size_t i = 0; i < count; ++i) check.Add(accesses[i]);
   return past;
 }
 
-void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count) {
+void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count, const Demand* demand) {
   std::lock_guard<std::mutex> lock(Order().mutex);
-  NoteWorkLocked(stream, what, accesses, count);
+  NoteWorkLocked(stream, what, accesses, count, demand);
+}
+
+void ProlongLocked(Stream& stream, const Demand& demand) {
+  stream.past.done = ScheduleLocked(demand, stream.past.done);
 }
 
 bool IsWrittenLocked(uintptr_t begin, size_t size) {
@@ -157,7 +166,9 @@ void CompleteLocked(const Past& past) {
   for (uint32_t i = 0; i < past.others->size(); ++i) Raise(order.completed, i, (*past.others)[i]);
 }
 
-Past EverythingLocked() { return {kNoIndex, 0, std::make_shared<const Ticks>(Order().newest)}; }
+Past EverythingLocked() {
+  return {kNoIndex, 0, LatestDoneLocked(), std::make_shared<const Ticks>(Order().newest)};
+}
 
 void RetireLocked(Stream& stream) {
   OrderState& order = Order();

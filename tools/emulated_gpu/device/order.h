@@ -15,6 +15,7 @@
 
 #include "tools/emulated_gpu/device/access_map.h"
 #include "tools/emulated_gpu/device/clocks.h"
+#include "tools/emulated_gpu/device/engines.h"
 #include "tools/emulated_gpu/device/regions.h"
 #include "tools/emulated_gpu/device/work_log.h"
 
@@ -38,7 +39,9 @@ struct Access {
 
 // Work enqueued on `stream` that touches `accesses`; `what` names it in reports (kernel or copy) and lives as long as the
 // process.
-void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count);
+// It takes what `demand` says, nothing if null.
+void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count,
+              const Demand* demand = nullptr);
 
 // ---- for memory.cc and vmm.cc. They may call under their own lock.
 // Memory is there from now on. Places of frames are their bytes in the memfd, those of other memory its addresses.
@@ -70,7 +73,10 @@ OrderState& Order();
 // The next work of `stream`: gives it its tick. It comes after `other` too, if given.
 Past StepLocked(Stream& stream, const Past* other = nullptr);
 // StepLocked, and the checks of NoteWork.
-Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count);
+Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, size_t count,
+                    const Demand* demand = nullptr);
+// More time for the newest work of `stream`.
+void ProlongLocked(Stream& stream, const Demand& demand);
 // Some work that is not known to be complete may write to the range of host memory.
 bool IsWrittenLocked(uintptr_t begin, size_t size);
 bool IsCompleteLocked(const Past& past);

@@ -4,35 +4,12 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "tools/emulated_gpu/device/profile_text.h"
+
 namespace weir::emulated {
 namespace {
 
-constexpr size_t kKiB = 1024;
-constexpr size_t kMiB = 1024 * kKiB;
-
-// VRAM, SM counts and L2: research device profiles (nvidia-smi on hardware for h200, datasheets and common
-// knowledge for the others). Shared memory, threads and blocks per SM: "Technical specifications per compute
-// capability" in the CUDA C++ programming guide. Bus widths and clocks: vendor datasheets (boost clock;
-// memory clock as nvidia-smi).
-constexpr Profile kProfiles[] = {
-    {"h200", "NVIDIA H200", 9, 0, 143771, 132, 60 * kMiB, 228 * kKiB, 227 * kKiB, 2048, 32, 6144, 1980000,
-     3201000, 3},
-    {"h100", "NVIDIA H100 80GB HBM3", 9, 0, 81559, 132, 50 * kMiB, 228 * kKiB, 227 * kKiB, 2048, 32, 5120,
-     1980000, 2619000, 3},
-    {"a100-80g", "NVIDIA A100-SXM4-80GB", 8, 0, 81251, 108, 40 * kMiB, 164 * kKiB, 163 * kKiB, 2048, 32, 5120,
-     1410000, 1593000, 3},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 8, 9, 24564, 128, 72 * kMiB, 100 * kKiB, 99 * kKiB, 1536, 24, 384,
-     2520000, 10501000, 2},
-    {"rtx3060-12g", "NVIDIA GeForce RTX 3060", 8, 6, 12288, 28, 3 * kMiB, 100 * kKiB, 99 * kKiB, 1536, 16,
-     192, 1777000, 7501000, 2},
-};
-
-const Profile* FindProfile(const std::string& name) {
-  for (const Profile& profile : kProfiles) {
-    if (name == profile.name) return &profile;
-  }
-  return nullptr;
-}
+constexpr size_t kMiB = size_t{1} << 20;
 
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
@@ -50,13 +27,15 @@ void ReadProfile(Options& options) {
   const std::string gpu = FromEnvironment("WEIR_GPU");
   const size_t colon = gpu.find(':');
   const std::string name = colon == std::string::npos ? "h200" : gpu.substr(colon + 1);
-  options.profile = FindProfile(name);
-  if (options.profile != nullptr) {
-    options.vram_bytes = options.profile->vram_mib * kMiB;
+  auto* profile = new Profile;  // for the life of the process
+  std::string mistake;
+  if (!FindProfile(name, profile, &mistake)) {
+    options.mistake = "WEIR_GPU=" + gpu + ": " + mistake;
+    delete profile;
     return;
   }
-  options.mistake = "WEIR_GPU=" + gpu + ": unknown profile; known are";
-  for (const Profile& profile : kProfiles) options.mistake += std::string(" ") + profile.name;
+  options.profile = profile;
+  options.vram_bytes = profile->vram_mib * kMiB;
 }
 
 // The place of the variable's text in `choices`, 0 when it is not set.
@@ -97,6 +76,7 @@ void ReadRest(Options& options) {
   }
   ReadOrder(options);
   options.poison = FromEnvironment("WEIR_EMULATED_POISON") == "1";
+  options.timing = FromEnvironment("WEIR_EMULATED_TIMING") == "1";
   options.visible = FirstDeviceVisible();
 }
 

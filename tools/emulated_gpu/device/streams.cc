@@ -1,11 +1,10 @@
 #include "tools/emulated_gpu/device/streams.h"
 
-#include <time.h>
-
 #include <algorithm>
 
 #include "tools/emulated_gpu/device/handles.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
+#include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -34,11 +33,8 @@ Stream& PerThreadStream() {
   return mine.stream;
 }
 
-int64_t Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
-}
+const Costs& CostsOf() { return Settings().profile->costs; }
+void ChargeEventCall() { ChargeHost(Micros(CostsOf().event_us)); }
 
 // Queries in a row that said NOT_READY, of whatever: a program that polls a new event each time gets on too.
 uint64_t refusals = 0;  // guarded by the lock of order.h
@@ -48,7 +44,7 @@ constexpr uint64_t kMostRefusals = 16;
 constexpr uint64_t kPatience = 2;
 
 bool MayStillRun(const Past& past, Patience& patience) {
-  if (!Settings().lazy_streams || refusals >= kMostRefusals) return false;
+  if (!Settings().lazy_streams || Settings().timing || refusals >= kMostRefusals) return false;
   if (patience.tick != past.tick) {
     patience = {past.tick, SeedLocked() == 0 ? kPatience : DrawLocked(2 * kPatience + 1)};
   }
@@ -58,18 +54,41 @@ bool MayStillRun(const Past& past, Patience& patience) {
   return true;
 }
 
+// A thread that asks so often for the same work, and does nothing else, waits for it. One that got no other answer so often,
+// whatever it asked for, does so too.
+constexpr uint64_t kPolls = 64, kPollsOfAnything = 512;
+thread_local uint64_t early_in_a_row = 0;
+
+bool BeforeItsTime(const Past& past, Patience& patience) {
+  const Nanos now = HostNow();
+  if (now >= past.done) return false;
+  const Nanos one_launch = Micros(CostsOf().event_us + CostsOf().call_us + CostsOf().launch_us);
+  const bool in_a_row = patience.early > 0 && now - patience.last_early < one_launch;
+  patience.early = in_a_row ? patience.early + 1 : 1;
+  patience.last_early = now;
+  if (patience.early < kPolls && ++early_in_a_row < kPollsOfAnything) return true;
+  HostWaits(past.done, Wait::kQuery);
+  return false;
+}
+
 // Whether the work of `past` is complete; if so the host knows it from now on.
 Status QueryLocked(const Past& past, Patience& patience) {
-  if (IsCompleteLocked(past)) return CUDA_SUCCESS;
+  if (IsCompleteLocked(past)) {
+    HostReaches(past.done);  // another thread saw it, and this one may know that
+    return CUDA_SUCCESS;
+  }
+  if (BeforeItsTime(past, patience)) return CUDA_ERROR_NOT_READY;
   if (MayStillRun(past, patience) || !TryRunLocked(past)) return CUDA_ERROR_NOT_READY;
   refusals = 0;
+  early_in_a_row = 0;
   CompleteLocked(past);
   return CUDA_SUCCESS;
 }
 
-void SynchronizeLocked(OrderLock& lock, const Past& past) {
+void SynchronizeLocked(OrderLock& lock, const Past& past, Wait wait) {
   RunLocked(lock, past);
   CompleteLocked(past);
+  HostWaits(past.done, wait);
 }
 
 // What a wait for the stream waits for. The legacy stream comes after the work of all blocking streams.
@@ -124,6 +143,8 @@ Status DestroyStream(CUstream handle) {
 Status QueryStream(CUstream handle) {
   Stream* stream = FindStream(handle, "stream query");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  FinishOps();
+  ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
   Status status = QueryLocked(stream->past, stream->patience);
   if (!IsLegacy(*stream)) return status;
@@ -131,7 +152,7 @@ Status QueryStream(CUstream handle) {
     if (status == CUDA_SUCCESS) status = QueryLocked(other->past, other->patience);
   }
   for (const Past& other : Order().departed) {
-    Patience none{other.tick, 0};
+    Patience none{other.tick};
     if (status == CUDA_SUCCESS) status = QueryLocked(other, none);
   }
   return status;
@@ -140,14 +161,18 @@ Status QueryStream(CUstream handle) {
 Status SynchronizeStream(CUstream handle) {
   Stream* stream = FindStream(handle, "stream synchronize");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  FinishOps();
+  ChargeEventCall();
   OrderLock lock(Order().mutex);
-  SynchronizeLocked(lock, WorkOfLocked(*stream));
+  SynchronizeLocked(lock, WorkOfLocked(*stream), Wait::kStream);
   return CUDA_SUCCESS;
 }
 
-Status SynchronizeDevice() {
+Status SynchronizeDevice(Wait wait) {
+  FinishOps();
+  ChargeEventCall();
   OrderLock lock(Order().mutex);
-  SynchronizeLocked(lock, EverythingLocked());
+  SynchronizeLocked(lock, EverythingLocked(), wait);
   return CUDA_SUCCESS;
 }
 
@@ -155,7 +180,10 @@ Status WaitForEvent(CUstream stream_handle, CUevent event_handle) {
   Stream* stream = FindStream(stream_handle, "stream wait");
   const Event* event = FindEvent(event_handle, "stream wait");
   if (stream == nullptr || event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  FinishOps();
+  ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
+  HostReaches(event->host_time);
   StepLocked(*stream, &event->past);
   return CUDA_SUCCESS;
 }
@@ -164,6 +192,8 @@ Status LaunchHostFunction(CUstream handle, void (*function)(void*), void* argume
   Stream* stream = FindStream(handle, "host function");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  FinishOps();
+  ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
   QueueHostFunctionLocked(NoteWorkLocked(*stream, "host function", nullptr, 0), function, argument);
   return CUDA_SUCCESS;
@@ -194,10 +224,14 @@ Status RecordEvent(CUevent event_handle, CUstream stream_handle) {
   Event* event = FindEvent(event_handle, "event record");
   Stream* stream = FindStream(stream_handle, "event record");
   if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  event->time_ns = Now();
   event->recorded = true;
+  FinishOps();
+  ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
-  event->past = StepLocked(*stream);
+  StepLocked(*stream);
+  stream->past.done = std::max(stream->past.done, ReachesDevice());
+  event->past = stream->past;
+  event->host_time = HostNow();
   event->patience = {};
   return CUDA_SUCCESS;
 }
@@ -205,16 +239,19 @@ Status RecordEvent(CUevent event_handle, CUstream stream_handle) {
 Status QueryEvent(CUevent handle) {
   Event* event = FindEvent(handle, "event query");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
+  HostReaches(event->host_time);
   return QueryLocked(event->past, event->patience);
 }
 
 Status SynchronizeEvent(CUevent handle) {
   Event* event = FindEvent(handle, "event synchronize");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  ChargeEventCall();
   OrderLock lock(Order().mutex);
   const Past past = event->past;
-  SynchronizeLocked(lock, past);
+  SynchronizeLocked(lock, past, Wait::kEvent);
   return CUDA_SUCCESS;
 }
 
@@ -229,8 +266,8 @@ Status ElapsedMilliseconds(float* milliseconds, CUevent start_handle, CUevent en
     for (Event* event : {start, end}) {
       if (QueryLocked(event->past, event->patience) != CUDA_SUCCESS) return CUDA_ERROR_NOT_READY;
     }
+    *milliseconds = static_cast<float>(static_cast<double>(end->past.done - start->past.done) * 1e-6);
   }
-  *milliseconds = static_cast<float>(end->time_ns - start->time_ns) * 1e-6f;
   return CUDA_SUCCESS;
 }
 

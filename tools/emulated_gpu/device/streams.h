@@ -1,7 +1,8 @@
 // Streams, events and host functions. Any thread.
 //
 // Copies, memsets and host functions run as work_queue.h says, and count as complete when a synchronisation or query has
-// said so. A query may say NOT_READY some times first, even when nothing is left to run: a kernel could still be at it.
+// said so. A query says NOT_READY before the virtual time at which the work is done, and may say so some times more: a
+// kernel could still be at it.
 // Handles that are dead or were never made are reported.
 #ifndef WEIR_EMULATED_GPU_DEVICE_STREAMS_H_
 #define WEIR_EMULATED_GPU_DEVICE_STREAMS_H_
@@ -12,6 +13,7 @@
 
 #include "tools/emulated_gpu/device/clocks.h"
 #include "tools/emulated_gpu/device/status.h"
+#include "tools/emulated_gpu/device/virtual_clock.h"
 
 namespace weir::emulated {
 
@@ -21,6 +23,8 @@ inline constexpr int kLeastPriority = 0, kGreatestPriority = -5;  // as on data-
 struct Patience {
   Tick tick = 0;  // of the past that is asked for
   uint64_t left = 0;
+  uint64_t early = 0;    // queries in a row before its time
+  Nanos last_early = 0;  // when the last of them ended
 };
 
 struct Stream {
@@ -31,16 +35,17 @@ struct Stream {
   // guarded by the lock of order.h:
   Past past;  // of its newest work
   Patience patience;
+  Nanos host_time = 0;  // of the newest call on it
 };
 
 struct Event {
   std::atomic<bool> alive{false};
   unsigned flags = 0;
   std::atomic<bool> recorded{false};
-  std::atomic<int64_t> time_ns{0};  // CLOCK_MONOTONIC of the last record
   // guarded by the lock of order.h:
-  Past past;  // of the last record
+  Past past;  // of the last record: what it is done at is the time of the event
   Patience patience;
+  Nanos host_time = 0;  // of the last record's call
 };
 
 Stream& LegacyStream();
@@ -55,7 +60,8 @@ Status CreateStream(CUstream* handle, unsigned flags, int priority);
 Status DestroyStream(CUstream handle);  // its work goes on
 Status QueryStream(CUstream handle);
 Status SynchronizeStream(CUstream handle);
-Status SynchronizeDevice();
+// `wait` is what the summary counts it as.
+Status SynchronizeDevice(Wait wait = Wait::kDevice);
 // Later work of `stream` comes after what `event` recorded last.
 Status WaitForEvent(CUstream stream, CUevent event);
 Status LaunchHostFunction(CUstream stream, void (*function)(void*), void* argument);
@@ -65,6 +71,7 @@ Status DestroyEvent(CUevent handle);
 Status RecordEvent(CUevent event, CUstream stream);
 Status QueryEvent(CUevent handle);
 Status SynchronizeEvent(CUevent handle);
+// Of the virtual clock.
 Status ElapsedMilliseconds(float* milliseconds, CUevent start, CUevent end);
 
 // Handles that nobody destroyed yet.

@@ -1,5 +1,5 @@
 // Between the emulator and its torch library (libweir_emulated_kernels_MAJOR_MINOR.so). Plain C; no CUDA call
-// is made while installing. Version 2.
+// is made while installing. Version 3.
 #ifndef WEIR_EMULATED_GPU_DEVICE_TORCH_ABI_H_
 #define WEIR_EMULATED_GPU_DEVICE_TORCH_ABI_H_
 
@@ -18,8 +18,25 @@ struct WeirEmulatedAccess {
   int alone;   // 1: it is the only access of its tensor
 };
 
+// The types of operations, as a card has peaks for them.
+enum {
+  WEIR_EMULATED_FP32,
+  WEIR_EMULATED_FP64,
+  WEIR_EMULATED_TF32,
+  WEIR_EMULATED_BF16,
+  WEIR_EMULATED_FP16,
+  WEIR_EMULATED_FP8,
+  WEIR_EMULATED_INT8
+};
+
+// What an op or kernel does, for the virtual clock: bytes of device memory that it reads and writes, and operations.
+struct WeirEmulatedWork {
+  double bytes, operations;
+  int type;  // of the operations
+};
+
 struct WeirEmulatedHost {
-  int version;                 // 2
+  int version;                 // 3
   int observe_ops;             // 1: call begin_op and end_op
   int cpu_kernels;             // 1: register CPU versions of the CUDA ops; 0: only switch cuDNN off
   void (*count_launch)(void);  // an op ran on the CPU
@@ -27,11 +44,21 @@ struct WeirEmulatedHost {
       const char* name);  // the op that this thread runs, "" when done; the text outlives the process
   void (*report)(const char* text);  // one report line
   // Kernels cpu: this thread is about to touch these bytes as work of `stream` (a CUstream) named `what`, which outlives the
-  // process. Returns when what that work comes after has run.
-  void (*run_now)(void* stream, const char* what, const struct WeirEmulatedAccess* accesses, size_t count);
+  // process. Returns when what that work comes after has run. For the clock, the calls of one op are one kernel that does
+  // all of their work; null: the bytes of the accesses.
+  void (*run_now)(void* stream, const char* what, const struct WeirEmulatedAccess* accesses, size_t count,
+                  const struct WeirEmulatedWork* work);
   // Kernels none: an op of this thread began and has these tensors; it ended with these new ones. Ops nest.
-  void (*begin_op)(const char* name, const struct WeirEmulatedAccess* accesses, size_t count);
-  void (*end_op)(const struct WeirEmulatedAccess* results, size_t count);
+  // `work` is what the op does with its arguments; the bytes of results that are no arguments come on top, `moves` times.
+  // They take time if the op launches.
+  void (*begin_op)(const char* name, const struct WeirEmulatedAccess* accesses, size_t count,
+                   const struct WeirEmulatedWork* work);
+  void (*end_op)(const struct WeirEmulatedAccess* results, size_t count, double moves);
+  // Kernels none: the op of this thread launches a kernel `what` on `stream`, with all of its tensors. For ops whose host
+  // code is not the real one.
+  void (*launch)(void* stream, const char* what);
+  // A training step of this thread ended; `name` tells which kind, the clock counts those of the first kind it meets.
+  void (*end_step)(const char* name);
 };
 
 // Exported by the torch library as `weir_emulated_install`. 0 when done.

@@ -10,6 +10,7 @@
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/timing.h"
 #include "tools/emulated_gpu/device/torch_abi.h"
 
 namespace weir::emulated {
@@ -51,15 +52,17 @@ bool Load() {
     return true;
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {2,
+  static const WeirEmulatedHost host = {3,
                                         Settings().checks && Settings().kernels == Kernels::kNone ? 1 : 0,
                                         Settings().kernels == Kernels::kCpu ? 1 : 0,
                                         CountLaunch,
-                                        SetCurrentOp,
+                                        SetOpOnCpu,
                                         ReportText,
                                         RunOpNow,
                                         BeginOp,
-                                        EndOp};
+                                        EndOp,
+                                        LaunchForOp,
+                                        EndStep};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
   return true;
 }

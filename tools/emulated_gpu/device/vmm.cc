@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -77,6 +78,23 @@ void DropIfUnused(std::unordered_map<FrameHandle, Frame>::iterator frame) {
   frames.erase(frame);
 }
 
+// What a call on `handles` handles takes: the driver does one at a time for the whole process.
+void TakeMapperTime(double microseconds, size_t handles) {
+  const Nanos time = static_cast<Nanos>(handles) * Micros(microseconds);
+  Nanos done = 0;
+  {
+    std::lock_guard<std::mutex> lock(Order().mutex);
+    done = RunForHostLocked(Engine::kMapper, time);
+  }
+  HostWaits(done - time, Wait::kMapper);
+  ChargeHost(time);
+}
+const Costs& TheCosts() { return Settings().profile->costs; }
+
+size_t Count(MappingPosition first, MappingPosition last) {
+  return static_cast<size_t>(std::distance(first, last));
+}
+
 bool Multiple(size_t value) { return value != 0 && value % kGranularity == 0; }
 
 }  // namespace
@@ -86,6 +104,7 @@ Status ReserveAddresses(uintptr_t* address, size_t size, size_t alignment, uintp
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemAddressReserve", 0, size,
                   "size or alignment is not a multiple");
   }
+  TakeMapperTime(TheCosts().vmm_reserve_us, 1);
   const uintptr_t found = TakeAddresses(size, alignment, hint);
   if (found == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   FindAllocator();
@@ -116,6 +135,7 @@ Status CreateFrame(FrameHandle* handle, size_t size) {
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemCreate", 0, size,
                   "size is not a multiple of the granularity");
   }
+  TakeMapperTime(TheCosts().vmm_create_us, 1);
   if (!TakeDeviceBytes(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard<std::mutex> lock(mutex);
   const long offset = physical.Take(size, Settings().poison);
@@ -145,6 +165,7 @@ Status ReleaseFrame(FrameHandle handle) {
   if (frame == frames.end() || frame->second.handles == 0) {
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemRelease", handle, 0, "no such handle (released twice?)");
   }
+  TakeMapperTime(TheCosts().vmm_release_us, 1);
   --frame->second.handles;
   DropIfUnused(frame);
   return CUDA_SUCCESS;
@@ -176,6 +197,7 @@ Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle) {
     why = "something is mapped there already";
   }
   if (why != nullptr) return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemMap", address, size, why);
+  TakeMapperTime(TheCosts().vmm_map_us, 1);
   // No access until SetAccess, as documented.
   if (mmap(reinterpret_cast<void*>(address), size, PROT_NONE, MAP_SHARED | MAP_FIXED, physical.fd(),
            frame->second.offset) == MAP_FAILED) {
@@ -196,6 +218,7 @@ Status Unmap(uintptr_t address, size_t size) {
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemUnmap", address, size,
                   "not exactly a range of whole mappings");
   }
+  TakeMapperTime(TheCosts().vmm_unmap_us, Count(first, last));
   if (!MakeInaccessible(address, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   RegionsRemoved(address, size, "cuMemUnmap");
   for (auto mapping = first; mapping != last; ++mapping) {
@@ -215,6 +238,7 @@ Status SetAccess(uintptr_t address, size_t size, Permission access) {
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemSetAccess", address, size,
                   "not exactly a range of whole mappings");
   }
+  TakeMapperTime(TheCosts().vmm_access_us, Count(first, last));
   RegionsChange(address, size, "cuMemSetAccess");
   const int protection = access == Permission::kNone   ? PROT_NONE
                          : access == Permission::kRead ? PROT_READ

@@ -66,7 +66,7 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(name, length, "%s (emulated by Weir)", Settings().profile->device_name);
+  std::snprintf(name, length, "%s (emulated by Weir)", Settings().profile->device_name.c_str());
   return CUDA_SUCCESS;
 }
 

@@ -6,8 +6,11 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <unordered_map>
+
 #include "tools/emulated_gpu/torch_kernels/host.h"
 #include "tools/emulated_gpu/torch_kernels/lending.h"
+#include "tools/emulated_gpu/torch_kernels/op_cost.h"
 #include "tools/emulated_gpu/torch_kernels/random_state.h"
 #include "tools/emulated_gpu/torch_kernels/tensor_bytes.h"
 
@@ -106,11 +109,34 @@ void AllocateFirst(const c10::FunctionSchema& schema) {
   }
 }
 
+// Schemas live as long as the process.
+const OpCost& CostOf(const c10::FunctionSchema& schema) {
+  thread_local std::unordered_map<const c10::FunctionSchema*, OpCost> known;
+  const auto found = known.find(&schema);
+  return found != known.end() ? found->second : known.emplace(&schema, OpCost(schema)).first->second;
+}
+
+WeirEmulatedWork WorkOf(const OpCost& cost, const c10::FunctionSchema& schema,
+                        c10::ArrayRef<const IValue> arguments) {
+  WeirEmulatedWork work{};
+  thread_local Accesses accesses;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    accesses.clear();
+    AddBytes(arguments[i], IsWritten(schema.arguments()[i]), accesses);
+    work.bytes += cost.BytesOf(i, accesses.data(), accesses.data() + accesses.size());
+  }
+  cost.AddOperations(arguments, &work);
+  return work;
+}
+
 void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, const Drawing* drawing) {
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size(), first = stack->size() - count;
   AllocateFirst(schema);
-  Lending lending(schema.name().c_str());
+  const OpCost& cost = CostOf(schema);
+  const WeirEmulatedWork work =
+      WorkOf(cost, schema, c10::ArrayRef<const IValue>(stack->data() + first, count));
+  Lending lending(schema.name().c_str(), cost.MovesOfResults());
   // Written arguments first: their hooks must act before the same storage is lent for reading.
   std::vector<IValue> lent(count);
   for (const bool written : {true, false}) {
@@ -124,7 +150,7 @@ void RunLent(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack, co
     if (generator) lent[i] = drawing->host().has_value() ? IValue(*drawing->host()) : IValue();
     (*stack)[first + i] = std::move(lent[i]);
   }
-  lending.RunsNow();
+  lending.RunsNow(&work);
   Redispatch(op, key, stack);
   lending.TakeBackArguments();
   const size_t results = schema.returns().size(), from = stack->size() - results;

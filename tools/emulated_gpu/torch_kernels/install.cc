@@ -84,7 +84,7 @@ const WeirEmulatedHost& Host() { return *host_table; }
 }  // namespace weir::emulated
 
 extern "C" __attribute__((visibility("default"))) int weir_emulated_install(const WeirEmulatedHost* host) {
-  if (host->version != 2) return 1;
+  if (host->version != 3) return 1;
   weir::emulated::host_table = host;
   // cuDNN brings its own cudart and drives private interfaces of the driver: both kernel modes take torch's
   // own kernels.
@@ -92,5 +92,6 @@ extern "C" __attribute__((visibility("default"))) int weir_emulated_install(cons
   at::globalContext().setSDPUseCuDNN(false);
   if (host->cpu_kernels != 0) weir::emulated::RegisterKernels();
   if (host->observe_ops != 0) weir::emulated::ObserveOps();
+  weir::emulated::ObserveSteps();
   return 0;
 }

@@ -19,15 +19,15 @@ namespace weir::emulated {
 
 class Lending {
  public:
-  // `op` names the work in reports and outlives the process.
-  explicit Lending(const char* op) : op_(op) {}
+  // `op` names the work in reports and outlives the process. For the clock: `moves` is how often new results are moved.
+  explicit Lending(const char* op, double moves = 1) : op_(op), moves_(moves) {}
 
   // A CPU tensor over the bytes of `tensor`; anything that is not a CUDA tensor comes back as it is.
   at::Tensor Lend(const at::Tensor& tensor, bool written);
 
   // Before the kernel, when all is lent: tells the emulator what it reads and writes on the current stream, and returns
-  // when what it comes after has run.
-  void RunsNow();
+  // when what it comes after has run. `work` is what the op does with its arguments.
+  void RunsNow(const WeirEmulatedWork* work = nullptr);
 
   // After the kernel: resized or restrided arguments get their new shape and bytes.
   void TakeBackArguments();
@@ -64,6 +64,7 @@ class Lending {
   void WritesNow(const c10::Storage& storage, size_t size);
 
   const char* const op_;
+  const double moves_;
   Accesses accesses_;
   // List ops have thousands of arguments: each is found by address. A deque keeps references valid.
   std::deque<LentStorage> storages_;

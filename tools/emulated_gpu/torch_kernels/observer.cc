@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/torch_kernels/host.h"
+#include "tools/emulated_gpu/torch_kernels/op_cost.h"
 #include "tools/emulated_gpu/torch_kernels/tensor_bytes.h"
 
 namespace weir::emulated {
@@ -20,6 +21,7 @@ namespace {
 struct KnownOp {
   std::string name;           // lives as long as the process, as all of this
   std::vector<bool> written;  // per argument
+  OpCost cost;
 };
 
 // Null for events that are no operator.
@@ -31,10 +33,11 @@ const KnownOp* Describe(const at::RecordFunction& event) {
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<KnownOp>& op = (*known)[toString(*name)];
   if (op != nullptr) return op.get();
-  op = std::make_unique<KnownOp>(KnownOp{toString(*name), {}});
+  op = std::make_unique<KnownOp>(KnownOp{toString(*name), {}, {}});
   if (const auto handle = c10::Dispatcher::singleton().findSchema(*name)) {
     for (const c10::Argument& argument : handle->schema().arguments())
       op->written.push_back(IsWritten(argument));
+    op->cost = OpCost(handle->schema());
   }
   return op.get();
 }
@@ -62,22 +65,34 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   const KnownOp* op = Lookup(event);
   accesses.clear();
   if (op == nullptr) {
-    Host().begin_op("", nullptr, 0);
+    Host().begin_op("", nullptr, 0, nullptr);
     return nullptr;
   }
+  WeirEmulatedWork work{};
   const c10::ArrayRef<const c10::IValue> inputs = event.inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t before = accesses.size();
     AddBytes(inputs[i], i < op->written.size() && op->written[i], accesses);
+    work.bytes += op->cost.BytesOf(i, accesses.data() + before, accesses.data() + accesses.size());
   }
-  Host().begin_op(op->name.c_str(), accesses.data(), accesses.size());
+  op->cost.AddOperations(inputs, &work);
+  Host().begin_op(op->name.c_str(), accesses.data(), accesses.size(), &work);
   return nullptr;
 }
 
 void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
   accesses.clear();
   for (const c10::IValue& result : event.outputs()) AddBytes(result, true, accesses);
-  Host().end_op(accesses.data(), accesses.size());
+  const KnownOp* op = Lookup(event);
+  Host().end_op(accesses.data(), accesses.size(), op == nullptr ? 1 : op->cost.MovesOfResults());
 }
+
+// Torch names the range of a step "Optimizer.step#AdamW.step".
+void OnRangeEnd(const at::RecordFunction& event, at::ObserverContext*) {
+  constexpr const char kStep[] = "Optimizer.step#";
+  if (std::strncmp(event.name(), kStep, sizeof kStep - 1) == 0) Host().end_step(event.name());
+}
+std::unique_ptr<at::ObserverContext> OnRangeStart(const at::RecordFunction&) { return nullptr; }
 
 }  // namespace
 
@@ -86,6 +101,11 @@ void ObserveOps() {
                             .needsInputs(true)
                             .needsOutputs(true)
                             .scopes({at::RecordScope::FUNCTION}));
+}
+
+void ObserveSteps() {
+  at::addGlobalCallback(
+      at::RecordFunctionCallback(&OnRangeStart, &OnRangeEnd).scopes({at::RecordScope::USER_SCOPE}));
 }
 
 }  // namespace weir::emulated

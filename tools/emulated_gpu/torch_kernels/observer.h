@@ -7,6 +7,9 @@ namespace weir::emulated {
 // Once, before CUDA starts; stays for the life of the process (correctness R6).
 void ObserveOps();
 
+// Both kinds of kernels, the same: tells the emulator when a training step ends, by the ranges of torch's optimizers.
+void ObserveSteps();
+
 }  // namespace weir::emulated
 
 #endif

@@ -1,0 +1,52 @@
+#include "tools/emulated_gpu/device/clock_abi.h"
+
+#include <mutex>
+
+#include "tools/emulated_gpu/device/lifecycle.h"
+#include "tools/emulated_gpu/device/op_work.h"
+#include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/profile.h"
+
+using namespace weir::emulated;
+
+#define WEIR_EXPORTED extern "C" __attribute__((visibility("default")))
+
+WEIR_EXPORTED int64_t weir_emulated_now_ns() { return Ready() == CUDA_SUCCESS ? HostNow() : 0; }
+
+WEIR_EXPORTED void weir_emulated_charge(int kind, uint64_t count) {
+  if (Ready() != CUDA_SUCCESS) return;
+  const Costs& costs = Settings().profile->costs;
+  const double each[] = {costs.weir_op_us,      costs.weir_malloc_us, costs.weir_free_us,
+                         costs.weir_page_in_us, costs.weir_plan_us,   costs.weir_mapper_us};
+  if (kind == WEIR_CHARGE_NANOSECONDS) {
+    ChargeHost(static_cast<Nanos>(count));
+  } else if (kind >= 0 && kind < WEIR_CHARGE_NANOSECONDS) {
+    ChargeHost(static_cast<Nanos>(count) * Micros(each[kind]));
+  }
+}
+
+WEIR_EXPORTED void weir_emulated_wait_until(int64_t time) {
+  if (Ready() == CUDA_SUCCESS) HostWaits(time, Wait::kNvme);
+}
+
+WEIR_EXPORTED int64_t weir_emulated_nvme(int write, uint64_t bytes) {
+  if (Ready() != CUDA_SUCCESS) return 0;
+  const Costs& costs = Settings().profile->costs;
+  const Nanos moving =
+      TimeFor(static_cast<double>(bytes), write != 0 ? costs.nvme_write_gbps : costs.nvme_read_gbps);
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  return RunForHostLocked(Engine::kNvme, moving) + Micros(costs.nvme_us);
+}
+
+WEIR_EXPORTED void weir_emulated_usage(WeirEmulatedUsage* usage) {
+  *usage = {};
+  if (Ready() != CUDA_SUCCESS) return;
+  FinishOps();
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  const Usage used = UsageLocked();
+  const auto busy = [&](Engine engine) { return used.busy[static_cast<size_t>(engine)]; };
+  *usage = {LatestDoneLocked(),     busy(Engine::kMultiprocessors), busy(Engine::kCopyIn),
+            busy(Engine::kCopyOut), busy(Engine::kMapper),          busy(Engine::kNvme),
+            used.idle_for_host,     used.idle_for_others,           0};
+  for (size_t i = 0; i < kWaits; ++i) usage->host_blocked += Waited(static_cast<Wait>(i));
+}

@@ -1,0 +1,51 @@
+#include "tools/emulated_gpu/device/virtual_clock.h"
+
+#include <atomic>
+
+namespace weir::emulated {
+namespace {
+
+std::atomic<Nanos> latest{0};
+std::atomic<Nanos> waited[kWaits];
+
+constexpr Nanos kNotStarted = -1;
+thread_local Nanos now = kNotStarted;
+
+void MoveTo(Nanos time) {
+  now = time;
+  Nanos newest = latest.load(std::memory_order_relaxed);
+  while (newest < time && !latest.compare_exchange_weak(newest, time, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Nanos HostNow() {
+  if (now == kNotStarted) now = latest.load(std::memory_order_relaxed);
+  return now;
+}
+
+void ChargeHost(Nanos time) { MoveTo(HostNow() + time); }
+
+void HostReaches(Nanos time) {
+  if (time > HostNow()) MoveTo(time);
+}
+
+const char* NameOf(Wait wait) {
+  constexpr const char* kNames[kWaits] = {"stream", "event", "device", "copy",
+                                          "query",  "free",  "mapper", "nvme"};
+  return kNames[static_cast<size_t>(wait)];
+}
+
+void HostWaits(Nanos time, Wait wait) {
+  const Nanos before = HostNow();
+  if (time <= before) return;
+  waited[static_cast<size_t>(wait)].fetch_add(time - before, std::memory_order_relaxed);
+  MoveTo(time);
+}
+
+Nanos Waited(Wait wait) { return waited[static_cast<size_t>(wait)].load(std::memory_order_relaxed); }
+
+Nanos LatestHost() { return latest.load(std::memory_order_relaxed); }
+
+}  // namespace weir::emulated
