@@ -90,6 +90,7 @@ class Pager final : public RoomMaker {
   absl::StatusOr<bool> FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream,
                                    TurnQueue::Turn& turn);
   absl::Status Fetch(Extent* extent, FrameReservation frames, Stream stream);
+  absl::Status WaitFor(Stream stream);
 
   // Evicts until about `pages` are free; returns how many were freed (zero: nothing could leave, see `refusal`).
   absl::StatusOr<PageCount> Evict(PageCount pages, Stream stream, Refusal& refusal);

@@ -145,12 +145,29 @@ absl::Status Pager::PinForGood(DeviceAddr addr, OpPins& op, Stream stream) {
   size_t pins_before = op.size();
   absl::Status status = Touch(std::span(&request, 1), op, stream);
   if (!status.ok()) return status;
+  bool filling = false;
   {
     LockHolder lock(&device_.mutex());
     Block* block = device_.FindBlockLocked(addr);
     if (block != nullptr && block->extent->kind != ExtentKind::kSlab) block->extent->pinned_for_good = true;
+    filling = block != nullptr && block->extent->state == Residency::kFilling;
   }
+  if (filling) status = WaitFor(stream);
   if (!op.InOp()) op.ReleaseFrom(pins_before);
+  return status;
+}
+
+// Whoever has the address may use it on any stream, so the copy in, which `stream` waits for, has passed before.
+absl::Status Pager::WaitFor(Stream stream) {
+  ScopedContext context(driver_, device_.device());
+  absl::StatusOr<Event> event = device_.events().Record(stream);
+  if (!event.ok()) return event.status();
+  absl::Status status;
+  {
+    WaitScope waiting;
+    status = driver_.SynchronizeEvent(*event);
+  }
+  device_.events().Return(*event);
   return status;
 }
 

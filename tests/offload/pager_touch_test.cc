@@ -224,6 +224,20 @@ TEST_F(PagerTouchTest, PinForGood_InRam_IsFetchedAndNeverLeavesAgain) {
   fixture_.Allocate(kPageBytes * 8);
 }
 
+TEST_F(PagerTouchTest, PinForGood_InRam_AnyStreamMayUseTheAddressAtOnce) {
+  Tensor tensor = InRam();
+  ASSERT_TRUE(pager_.PinForGood(tensor.at, op_, kStreamA).ok());
+  fixture_.Check(tensor.at, tensor.size, tensor.pattern, kStreamB);
+}
+
+TEST_F(PagerTouchTest, PinForGood_FillingOnAnotherStream_AnyStreamMayUseTheAddressAtOnce) {
+  Tensor tensor = InRam();
+  fixture_.Use(tensor, kStreamA);
+  ASSERT_EQ(fixture_.state(tensor), Residency::kFilling);
+  ASSERT_TRUE(pager_.PinForGood(tensor.at, op_, kStreamB).ok());
+  fixture_.Check(tensor.at, tensor.size, tensor.pattern, kStreamC);
+}
+
 // Every driver call of a fetch fails, once and for good: the touch says so, and after one fault the bytes are
 // there.
 class PagerFetchFaultTest : public ::testing::TestWithParam<bool> {};
