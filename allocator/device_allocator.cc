@@ -208,6 +208,7 @@ void DeviceAllocator::PinLocked(Extent* extent, Stream stream, OpPins& op) {
   if (!op.Holds(this)) ++pinning_threads_;
   ++extent->pins;
   extent->last_touch = NextTouchLocked();
+  if (op.UsesAnyStream()) extent->used_anywhere = true;
   op.Add(OpPins::Pin{this, extent, stream});
 }
 

@@ -76,6 +76,7 @@ struct Extent {
   Residency state = Residency::kResident;
   uint32_t pins = 0;             // ops in flight that touched or allocated it
   bool pinned_for_good = false;  // a pointer escaped
+  bool used_anywhere = false;    // since it was copied last, on streams that `uses` may not name
   uint32_t live_blocks = 0;
   uint32_t without_evidence = 0;  // live blocks that may not leave
   uint64_t last_touch = 0;        // tick of the device's touch counter

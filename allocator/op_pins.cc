@@ -17,10 +17,16 @@ OpPins& OpPins::OfThisThread() {
 
 const char* OpPins::name() const { return names_.empty() ? "an allocation outside any op" : names_.back(); }
 
+void OpPins::Enter(const char* name, Streams streams) {
+  names_.push_back(name);
+  if (streams == Streams::kAny && any_stream_depth_ == 0) any_stream_depth_ = names_.size();
+}
+
 void OpPins::Leave() {
   WEIR_DCHECK(!names_.empty());
   if (names_.empty()) return;
   names_.pop_back();
+  if (names_.size() < any_stream_depth_) any_stream_depth_ = 0;
   if (!names_.empty() && !Without(Safeguard::kPinsUntilOutermost)) return;
   chunks_.clear();  // of a list op that threw
   ReleaseFrom(0);

@@ -24,7 +24,10 @@ class OpPins {
   // The object of the calling thread.
   static OpPins& OfThisThread();
 
-  void Enter(const char* name) { names_.push_back(name); }
+  enum class Streams { kOwn, kAny };
+  // `streams`: where the op uses what it pins: only on the stream that is said with each pin, or on any other too (ops
+  // that are not torch's own).
+  void Enter(const char* name, Streams streams = Streams::kOwn);
   // The innermost op ends; releases all pins when it was the outermost.
   void Leave();
   // Pins taken between the two are released at the end (list ops work chunk by chunk). Nests inside an op.
@@ -32,6 +35,8 @@ class OpPins {
   void EndChunk();
 
   bool InOp() const { return !names_.empty(); }
+  // An op in flight uses what it pins on any stream.
+  bool UsesAnyStream() const { return any_stream_depth_ > 0; }
   // Innermost op's name, or "an allocation outside any op".
   const char* name() const;
   // The extent's pin counter has been raised by the caller, under the device's mutex.
@@ -45,6 +50,8 @@ class OpPins {
 
  private:
   std::vector<const char*> names_;
+  size_t any_stream_depth_ =
+      0;  // names_.size() while the outermost op of this kind is the innermost; 0: none
   std::vector<Pin> pins_;
   std::vector<size_t> chunks_;
 };

@@ -158,9 +158,13 @@ void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
 absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   StreamUses uses;
   std::vector<StreamUse> covered;
+  bool used_anywhere = false;
   {
     LockHolder lock(&device_.mutex());
-    for (const Victim& victim : victims) uses.Add(victim.extent->uses);
+    for (const Victim& victim : victims) {
+      uses.Add(victim.extent->uses);
+      used_anywhere = used_anywhere || victim.extent->used_anywhere;
+    }
     for (const StreamUse& use : uses.uses()) {
       if (use.stream != stream && !device_.clock().HasPassed(use))
         covered.push_back(device_.clock().Newest(use.stream));
@@ -169,6 +173,10 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   }
   std::vector<Event> events;
   absl::Status status;
+  if (used_anywhere) {
+    WaitScope waiting;
+    status = driver_.SynchronizeContext();
+  }
   auto wait_for = [&](Stream other) {
     absl::StatusOr<Event> event = device_.events().Record(other);
     if (absl::IsInvalidArgument(event.status()))
@@ -205,9 +213,9 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   for (Event event : events) device_.events().Return(event);
   LockHolder lock(&device_.mutex());
   counters_.copies += copies;
-  for (const StreamUse& use : covered) {
-    if (status.ok()) device_.clock().Passed(use);
-  }
+  if (!status.ok()) return status;
+  for (const StreamUse& use : covered) device_.clock().Passed(use);
+  for (const Victim& victim : victims) victim.extent->used_anywhere = false;
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 #include "allocator/base/log.h"
 #include "pytorch_plugin/runtime.h"
@@ -149,7 +150,11 @@ int32_t weir_life_of(const void* address, uint64_t bytes) {
   return WEIR_DEAD;
 }
 
-void weir_op_enter(const char* name) { OpPins::OfThisThread().Enter(name); }
+void weir_op_enter(const char* name) {
+  const std::string_view op(name);
+  const bool foreign = op.find("::") != op.npos && !op.starts_with("aten::");
+  OpPins::OfThisThread().Enter(name, foreign ? OpPins::Streams::kAny : OpPins::Streams::kOwn);
+}
 void weir_op_leave(void) { OpPins::OfThisThread().Leave(); }
 void weir_chunk_begin(void) { OpPins::OfThisThread().BeginChunk(); }
 void weir_chunk_end(void) { OpPins::OfThisThread().EndChunk(); }

@@ -55,6 +55,18 @@ TEST_F(PagerEvictTest, Evict_UsedOnTwoStreams_TheCopyWaitsForBoth) {
   fixture_.Use(tensor, kStreamC, "the bytes that B wrote");
 }
 
+TEST_F(PagerEvictTest, Evict_OpUsedItOnAStreamThatItDidNotSay_TheCopyWaitsForThat) {
+  Tensor tensor = fixture_.Make(kLarge, 1, kStreamA);
+  op_.Enter("custom::op", OpPins::Streams::kAny);
+  ASSERT_TRUE(fixture_.Touch({&tensor}, op_, kStreamA).ok());
+  driver_.StreamWaitsFor(kStreamB, kStreamA);
+  fixture_.Write(tensor.at, kLarge, 2, kStreamB);
+  op_.Leave();
+  tensor.pattern = 2;
+  fixture_.EvictByPressure(tensor, kPageBytes * 8, kStreamC);
+  fixture_.Use(tensor, kStreamC, "the bytes that B wrote");
+}
+
 TEST_F(PagerEvictTest, Evict_NeverAnInputOfAnOp_Stays) {
   {
     OpScope op(op_, "factory");
