@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/allocator_stats.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/op_guard.h"
@@ -95,6 +96,11 @@ DeviceIndex CurrentDevice() {
   return device;
 }
 
+void* StreamOfThread(DeviceIndex device) {
+  if (Without(Safeguard::kAllocationOnStreamOfThread)) return nullptr;
+  return c10::cuda::getCurrentCUDAStream(device).stream();
+}
+
 // Pool and default streams of torch have odd ids or 0; an external stream's id is its handle, which is even.
 bool IsExternal(c10::cuda::CUDAStream stream) { return stream.id() != 0 && (stream.id() & 1) == 0; }
 
@@ -106,7 +112,7 @@ class WeirAllocator final : public AnyMinorAllocator {
   DataPtr allocate(size_t bytes) override {
     const DeviceIndex device = CurrentDevice();
     void* address = nullptr;
-    if (bytes != 0) address = AllocateBlock(device, bytes, c10::cuda::getCurrentCUDAStream(device).stream());
+    if (bytes != 0) address = AllocateBlock(device, bytes, StreamOfThread(device));
     return {address, address, &Delete, c10::Device(c10::kCUDA, device)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &Delete; }
@@ -121,6 +127,7 @@ class WeirAllocator final : public AnyMinorAllocator {
   }
   void recordStream(const DataPtr& pointer, c10::cuda::CUDAStream stream) override {
     if (pointer.get() == nullptr || pointer.get_deleter() != &Delete) return;
+    if (Without(Safeguard::kRecordedStreamReachesCore)) return;
     weir_record_stream(pointer.get(), stream.stream(), IsExternal(stream));
   }
   DeviceStats getDeviceStats(DeviceIndex device) override { return StatsOf(device); }
@@ -143,7 +150,7 @@ class WeirAllocator final : public AnyMinorAllocator {
   void* raw_alloc(size_t bytes) override {
     if (bytes == 0) return nullptr;
     const DeviceIndex device = CurrentDevice();
-    return AllocateBlock(device, bytes, c10::cuda::getCurrentCUDAStream(device).stream());
+    return AllocateBlock(device, bytes, StreamOfThread(device));
   }
   void* raw_alloc_with_stream(size_t bytes, cudaStream_t stream) override {
     return bytes == 0 ? nullptr : AllocateBlock(CurrentDevice(), bytes, stream);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
@@ -27,6 +28,11 @@ int Fail(const WeirError& error, char* text, size_t size) {
 
 int weir_plugin_pin(void* storage, char* text, size_t size) {
   WeirError error;
+  if (weir::Without(weir::Safeguard::kEscapedStay)) {  // brought back all the same
+    const int held = weir_plugin_hold(storage, text, size);
+    if (held == 0) weir_plugin_let_go();
+    return held;
+  }
   if (BaseOf(storage) == nullptr) return 0;
   if (weir_pin_escaped(BaseOf(storage), StreamOf(storage), &error) != WEIR_OK) return Fail(error, text, size);
   weir::plugin::StorageAllow(storage);
@@ -42,7 +48,7 @@ uintptr_t weir_plugin_address(void* storage) {
 int weir_plugin_hold(void* storage, char* text, size_t size) {
   WeirError error;
   weir_op_enter("UntypedStorage access");
-  if (BaseOf(storage) == nullptr) return 0;
+  if (BaseOf(storage) == nullptr || weir::Without(weir::Safeguard::kStorageAccessHeld)) return 0;
   const WeirTouch touch{BaseOf(storage), weir::plugin::IsManaged(Impl(storage)) ? storage : nullptr, 1, 0};
   if (weir_touch(&touch, 1, StreamOf(storage), &error) == WEIR_OK) {
     weir::plugin::StorageAllow(storage);

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/allocator_adapter.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/foreign_code.h"
@@ -83,7 +84,7 @@ void StartPluggable() {
   auto* current = c10::cuda::CUDACachingAllocator::get();
   AcceptDeleter(current->raw_deleter());
   if (auto* pluggable = dynamic_cast<torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator*>(current)) {
-    pluggable->set_record_stream_fn(&RecordStreamOf);
+    if (!Without(Safeguard::kRecordedStreamOfPluggable)) pluggable->set_record_stream_fn(&RecordStreamOf);
     pluggable->set_reset_fn(&EmptyAllCaches);
     pluggable->set_base_alloc_fn(&BaseAllocation);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/composite_ops.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/list_route.h"
@@ -66,11 +67,14 @@ class ChunkScope {
 // Every list counts as written: multi-tensor kernels write through const pointers (R2).
 void Collect(ThreadState& thread, c10::ArrayRef<c10::IValue> values, bool evidence) {
   ClearTouches(thread);
-  for (const c10::IValue& value : values) CollectTouches(thread, value, Write::kMaybe, evidence);
+  const Write write = Without(Safeguard::kListOpWritesAll) ? Write::kNever : Write::kMaybe;
+  for (const c10::IValue& value : values) CollectTouches(thread, value, write, evidence);
 }
 
 void TouchOrThrow(ThreadState& thread) {
   WeirError error;
+  std::optional<ChunkScope> unpinned;
+  if (Without(Safeguard::kPinsUntilPieceEnds)) unpinned.emplace();
   if (thread.touches.empty() || TouchCollected(thread, &error)) return;
   ClearTouches(thread);
   TORCH_CHECK_WITH(OutOfMemoryError, false, error.text);
@@ -109,7 +113,7 @@ class ChunkedCall {
     ThreadState& thread = Thread();
     Stack piece = Piece(first, last);
     Collect(thread, piece, evidence_);
-    TouchOrThrow(thread);
+    if (!Without(Safeguard::kPieceTouched)) TouchOrThrow(thread);
     kernel.callBoxed(op_.handle, keys_, &piece);
     KeepOutputs(thread, piece);
   }
@@ -152,7 +156,7 @@ class ChunkedCall {
 void RunWhole(const ListOp& op, DispatchKeySet keys, Stack* stack, bool evidence) {
   ThreadState& thread = Thread();
   Collect(thread, Arguments(op, *stack), evidence);
-  TouchOrThrow(thread);
+  if (!Without(Safeguard::kWholeListTouched)) TouchOrThrow(thread);
   op.original.callBoxed(op.handle, keys, stack);
 }
 
@@ -178,6 +182,8 @@ bool IsHereAlready(const ListOp& op, ThreadState& thread, const ListArguments& a
     for (const at::Tensor& t : arguments.lists[0]) made += t.nbytes();
     if (made > budget) return false;
   }
+  std::optional<ChunkScope> unpinned;
+  if (Without(Safeguard::kResidentListPinned)) unpinned.emplace();
   return thread.touches.empty() || TouchCollectedIfResident(thread);
 }
 

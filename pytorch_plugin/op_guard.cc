@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/composite_ops.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/foreign_code.h"
@@ -44,7 +45,7 @@ std::atomic<bool> observing{false};
 std::vector<bool> MadeBy(const c10::FunctionSchema& schema) {
   std::vector<bool> made;
   bool any = false;
-  if (!ResultsCountAsSeen(schema.name())) return made;
+  if (!ResultsCountAsSeen(schema.name()) && !Without(Safeguard::kFactoryIsNoEvidence)) return made;
   for (const c10::Argument& result : schema.returns()) {
     made.push_back(result.alias_info() == nullptr);
     any = any || made.back();
@@ -57,7 +58,7 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   auto info = std::make_unique<OpInfo>();
   info->name = op.name;
   info->view = IsViewOp(op.name);
-  info->keeps = IsCollectiveOp(op.name);
+  info->keeps = IsCollectiveOp(op.name) && !Without(Safeguard::kCollectivesStay);
   if (kOnlyKnownConsumers) {
     info->keeps = info->keeps || !IsKnownConsumer(op.name);
     NoteOperator(op.name);
@@ -66,7 +67,8 @@ std::unique_ptr<OpInfo> Describe(const c10::OperatorName& op) {
   std::optional<c10::OperatorHandle> handle = c10::Dispatcher::singleton().findSchema(op);
   if (!handle) return info;
   // Some overloads of a composite name have a CUDA kernel of their own: std.correction, upsample_nearest2d.
-  info->container = IsContainerOp(op.name) && !handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA);
+  const bool has_kernel = handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA);
+  info->container = IsContainerOp(op.name) && (!has_kernel || Without(Safeguard::kOverloadWithKernelTouches));
   info->writes = WritesOf(handle->schema());
   info->made = MadeBy(handle->schema());
   return info;
@@ -119,8 +121,12 @@ void PinForGood(ThreadState& thread) {
 }
 
 void Touch(ThreadState& thread, const OpInfo& info) {
+  if (Without(Safeguard::kArgumentsBroughtBack)) return static_cast<void>(TouchCollectedIfResident(thread));
   WeirError error;
-  if (!TouchCollected(thread, &error)) {
+  if (Without(Safeguard::kPinsUntilOpEnds)) weir_chunk_begin();
+  const bool here = TouchCollected(thread, &error);
+  if (Without(Safeguard::kPinsUntilOpEnds)) weir_chunk_end();
+  if (!here) {
     ArmPendingOom(thread, error.text);
   } else if (info.keeps) {
     PinForGood(thread);
@@ -138,7 +144,7 @@ void NoteSeen(ThreadState& thread, const OpInfo& info) {
 
 bool CollectArguments(ThreadState& thread, const at::RecordFunction& event, const OpInfo& info) {
   const c10::ArrayRef<const c10::IValue> inputs = event.inputs();
-  const bool evidence = thread.open.empty();
+  const bool evidence = thread.open.empty() || Without(Safeguard::kNestedIsNoEvidence);
   ClearTouches(thread);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Write write = i < info.writes.size() ? info.writes[i] : Write::kMaybe;
@@ -157,8 +163,10 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   if (event.scope() != at::RecordScope::FUNCTION) return nullptr;
   const OpInfo* info = Lookup(event);
   if (IsContainer(info)) return nullptr;
-  if (info->list != nullptr && ReachesOurKernel(*info->list))
+  if (info->list != nullptr &&
+      (ReachesOurKernel(*info->list) || Without(Safeguard::kForeignKernelOfListTouched))) {
     return nullptr;  // R7: it touches chunk by chunk
+  }
   if (info->view && !thread.open.empty()) return nullptr;
   if (!CollectArguments(thread, event, *info)) return nullptr;
   weir_count_op();
@@ -218,6 +226,7 @@ void NoteUnobservedAllocation() {
   ThreadState& thread = Thread();
   if (!thread.open.empty() || thread.blind) return;
   if (at::isRecordFunctionEnabled() && at::hasGlobalCallbacks()) return;
+  if (Without(Safeguard::kBlindThreadStopsEviction)) return;
   thread.blind = true;
   weir_blind_thread(1);
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "allocator/base/safeguards.h"
+
 namespace weir::plugin {
 namespace {
 
@@ -42,11 +44,12 @@ std::vector<Write> WritesOf(const c10::FunctionSchema& schema) {
   const AuditedOp* op = Find(overload.empty() ? schema.name() : schema.name() + "." + overload);
   std::vector<Write> writes;
   for (const c10::Argument& argument : schema.arguments()) {
-    const c10::AliasInfo* alias = argument.alias_info();
-    if (op != nullptr && Names(op->hooked, argument.name())) {
+    const bool maybe = op == nullptr
+                           ? !Without(Safeguard::kUnauditedWritesAll)
+                           : Names(op->written, argument.name()) && !Without(Safeguard::kTableWrites);
+    if (op != nullptr && Names(op->hooked, argument.name()) && !Without(Safeguard::kTableWrites)) {
       writes.push_back(Write::kHooked);
-    } else if (op == nullptr || (alias != nullptr && alias->isWrite()) ||
-               Names(op->written, argument.name())) {
+    } else if (maybe) {
       writes.push_back(Write::kMaybe);
     } else {
       writes.push_back(Write::kNever);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/escaped_pointers.h"
 #include "pytorch_plugin/foreign_code.h"
@@ -86,6 +87,7 @@ void InstallPythonHooks() {
 
 void* ReleaseGil() {
   if (!Running() || Api().thread == nullptr || Api().save_thread == nullptr) return nullptr;
+  if (Without(Safeguard::kWaitGivesGilAway)) return nullptr;
   // A thread that Python has never seen holds no GIL, and PyGILState_Check would say it does.
   if (Api().thread() == nullptr || Api().holds_gil() == 0) return nullptr;
   return Api().save_thread();

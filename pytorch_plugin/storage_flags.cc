@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/streams.h"
 #include "pytorch_plugin/torch_version.h"
 
@@ -76,7 +77,7 @@ void StorageRetain(void* storage) { c10::raw::weak_intrusive_ptr::incref(Impl(st
 void StorageRelease(void* storage) { c10::raw::weak_intrusive_ptr::decref(Impl(storage)); }
 
 void StorageDeny(void* storage, const void* base, const char* text) {
-  if (BaseOf(Impl(storage)) != base) return;
+  if (BaseOf(Impl(storage)) != base || Without(Safeguard::kEvictedThrows)) return;
   SetFlag(Impl(storage), text);
 }
 
@@ -116,7 +117,8 @@ void ArmPendingOom(ThreadState& thread, const char* text) {
   thread.oom = text;
   for (size_t i = 0; i < thread.touches.size(); ++i) {
     const WeirTouch& touch = thread.touches[i];
-    weir_touch_if_resident(&touch, 1, CurrentStream(thread.devices[i]));
+    if (!Without(Safeguard::kPinsOfFailedTouch))
+      weir_touch_if_resident(&touch, 1, CurrentStream(thread.devices[i]));
     Arm(thread, touch, thread.writes[i] == Write::kHooked, text);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "allocator/base/safeguards.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
 #include "pytorch_plugin/torch_version.h"
@@ -16,6 +17,7 @@ void AddStorage(ThreadState& thread, c10::StorageImpl* storage, Write write, boo
   if (storage == nullptr) return;
   const c10::DataPtr& pointer = storage->_mutable_data_ptr_no_checks();
   if (pointer.get() == nullptr || !pointer.device().is_cuda()) return;
+  if (Without(Safeguard::kAliasesTouched) && !IsManaged(storage)) return;
   thread.touches.push_back(
       WeirTouch{pointer.get(), IsManaged(storage) ? storage : nullptr, write != Write::kNever, evidence});
   thread.writes.push_back(write);
@@ -25,17 +27,23 @@ void AddStorage(ThreadState& thread, c10::StorageImpl* storage, Write write, boo
 // Sparse tensors have no storage of their own; wrappers may claim a sparse layout without being one. The audited list
 // speaks of dense arguments: what is inside any other always counts as written.
 bool AddSparse(ThreadState& thread, c10::TensorImpl* impl, bool evidence) {
-  const Write write = Write::kMaybe;
-  if (auto* coo = dynamic_cast<at::SparseTensorImpl*>(impl)) {
+  const Write write = Without(Safeguard::kSparsePartsWritten) ? Write::kNever : Write::kMaybe;
+  if (auto* coo = dynamic_cast<at::SparseTensorImpl*>(impl);
+      coo != nullptr && !Without(Safeguard::kSparseUnwrapped)) {
     return CollectTouches(thread, coo->indices(), write, evidence) &&
            CollectTouches(thread, coo->values(), write, evidence);
   }
-  if (auto* compressed = dynamic_cast<at::SparseCsrTensorImpl*>(impl)) {
+  if (auto* compressed = dynamic_cast<at::SparseCsrTensorImpl*>(impl);
+      compressed != nullptr && !Without(Safeguard::kCompressedUnwrapped)) {
     return CollectTouches(thread, compressed->compressed_indices(), write, evidence) &&
            CollectTouches(thread, compressed->plain_indices(), write, evidence) &&
            CollectTouches(thread, compressed->values(), write, evidence);
   }
   return true;
+}
+
+void* StreamOfOp(int device) {
+  return Without(Safeguard::kTouchOnStreamOfOp) ? nullptr : CurrentStream(device);
 }
 
 // Calls `touch(first, count, stream)` for each run of touches on one device.
@@ -52,7 +60,7 @@ bool ForEachDevice(ThreadState& thread, Touch touch) {
       std::swap(thread.writes[i], thread.writes[next]);
       ++next;
     }
-    if (!touch(&thread.touches[first], next - first, CurrentStream(thread.devices[first]))) return false;
+    if (!touch(&thread.touches[first], next - first, StreamOfOp(thread.devices[first]))) return false;
     first = next;
   }
   return true;
@@ -74,7 +82,8 @@ bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, Write write, 
   if (!tensor.defined()) return true;
   if (impl->key_set().has(c10::DispatchKey::Python)) return false;
   if (impl->has_storage()) {
-    const Write known = tensor.is_nested() ? Write::kMaybe : write;
+    const bool nested = tensor.is_nested() && !Without(Safeguard::kNestedTensorWritten);
+    const Write known = nested ? Write::kMaybe : write;
     AddStorage(thread, impl->unsafe_storage().unsafeGetStorageImpl(), known, evidence);
     return true;
   }
@@ -84,11 +93,11 @@ bool CollectTouches(ThreadState& thread, const at::Tensor& tensor, Write write, 
 
 bool CollectTouches(ThreadState& thread, const c10::IValue& value, Write write, bool evidence) {
   if (value.isTensor()) return CollectTouches(thread, value.toTensor(), write, evidence);
-  if (value.isStorage()) {
+  if (value.isStorage() && !Without(Safeguard::kStoragesTouched)) {
     AddStorage(thread, value.toStorage().unsafeGetStorageImpl(), write, evidence);
     return true;
   }
-  if (!value.isList() && !value.isTuple()) return true;
+  if ((!value.isList() && !value.isTuple()) || Without(Safeguard::kListsUnwrapped)) return true;
   if (value.isIntList() || value.isDoubleList() || value.isBoolList()) return true;
   c10::ArrayRef<c10::IValue> elements =
       value.isList() ? value.toListRef() : c10::ArrayRef<c10::IValue>(value.toTupleRef().elements());

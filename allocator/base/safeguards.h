@@ -28,9 +28,43 @@ namespace weir {
   X(WaitForPins, R11)             \
   X(UnpinWakes, R11)
 
+// Those of pytorch_plugin/, which has a test build of its own.
+#define WEIR_PLUGIN_SAFEGUARDS(X)   \
+  X(ArgumentsBroughtBack, R1)       \
+  X(PinsUntilOpEnds, R1)            \
+  X(NestedIsNoEvidence, R1)         \
+  X(FactoryIsNoEvidence, R1)        \
+  X(OverloadWithKernelTouches, R1)  \
+  X(PinsOfFailedTouch, R1)          \
+  X(CollectivesStay, R1)            \
+  X(WholeListTouched, R1)           \
+  X(PieceTouched, R1)               \
+  X(ResidentListPinned, R1)         \
+  X(PinsUntilPieceEnds, R1)         \
+  X(UnauditedWritesAll, R2)         \
+  X(TableWrites, R2)                \
+  X(ListOpWritesAll, R2)            \
+  X(SparsePartsWritten, R2)         \
+  X(NestedTensorWritten, R2)        \
+  X(ListsUnwrapped, R4)             \
+  X(SparseUnwrapped, R4)            \
+  X(CompressedUnwrapped, R4)        \
+  X(StoragesTouched, R4)            \
+  X(AliasesTouched, R4)             \
+  X(BlindThreadStopsEviction, R4)   \
+  X(EvictedThrows, R4)              \
+  X(StorageAccessHeld, R4)          \
+  X(EscapedStay, R5)                \
+  X(ForeignKernelOfListTouched, R7) \
+  X(TouchOnStreamOfOp, R9)          \
+  X(AllocationOnStreamOfThread, R9) \
+  X(RecordedStreamReachesCore, R9)  \
+  X(RecordedStreamOfPluggable, R9)  \
+  X(WaitGivesGilAway, R11)
+
 enum class Safeguard {
 #define WEIR_SAFEGUARD_ENUMERATOR(name, rule) k##name,
-  WEIR_SAFEGUARDS(WEIR_SAFEGUARD_ENUMERATOR)
+  WEIR_SAFEGUARDS(WEIR_SAFEGUARD_ENUMERATOR) WEIR_PLUGIN_SAFEGUARDS(WEIR_SAFEGUARD_ENUMERATOR)
 #undef WEIR_SAFEGUARD_ENUMERATOR
 };
 

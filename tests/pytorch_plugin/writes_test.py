@@ -82,6 +82,10 @@ class Writes(PluginTest):
         sparse = torch.sparse_coo_tensor(indices, values, (2, 2), check_invariants=False)
         self.assertEqual(self.ran(lambda: sparse * 2.0, sparse._values()), [True])
 
+    def test_NestedTensor_OfAuditedOp_ItsBufferIsWritten(self):
+        nested = torch.nested.nested_tensor([torch.ones(2, 2, device=DEVICE)] * 2)
+        self.assertEqual(self.ran(lambda: torch.relu(nested), nested), [True])
+
     def test_CustomOp_PageInFails_ItsReadStillRaises(self):
         """A hook in place of the flag would stop only a write: the kernel would read what is not there."""
         x = self.used(64)
