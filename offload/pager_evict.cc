@@ -154,6 +154,14 @@ void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
   }
 }
 
+namespace {
+absl::Status WaitForDevice(Driver& driver) {
+  if (Without(Safeguard::kUseOnAnyStreamPassed)) return absl::OkStatus();
+  WaitScope waiting;
+  return driver.SynchronizeContext();
+}
+}  // namespace
+
 // D2H behind every use of the victims (R9), then one host wait for all of it.
 absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   StreamUses uses;
@@ -172,11 +180,7 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
     covered.push_back(device_.clock().Mark(stream));
   }
   std::vector<Event> events;
-  absl::Status status;
-  if (used_anywhere) {
-    WaitScope waiting;
-    status = driver_.SynchronizeContext();
-  }
+  absl::Status status = used_anywhere ? WaitForDevice(driver_) : absl::OkStatus();
   auto wait_for = [&](Stream other) {
     absl::StatusOr<Event> event = device_.events().Record(other);
     if (absl::IsInvalidArgument(event.status()))

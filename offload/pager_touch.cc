@@ -152,7 +152,7 @@ absl::Status Pager::PinForGood(DeviceAddr addr, OpPins& op, Stream stream) {
     if (block != nullptr && block->extent->kind != ExtentKind::kSlab) block->extent->pinned_for_good = true;
     filling = block != nullptr && block->extent->state == Residency::kFilling;
   }
-  if (filling) status = WaitFor(stream);
+  if (filling && !Without(Safeguard::kCopiedInBeforeEscape)) status = WaitFor(stream);
   if (!op.InOp()) op.ReleaseFrom(pins_before);
   return status;
 }

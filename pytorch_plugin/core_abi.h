@@ -4,8 +4,8 @@
  *  - No C++ exception crosses this boundary in either direction, and no torch or CUDA type appears in it.
  *  - Sizes are bytes, addresses are device addresses, streams are driver handles (CUstream == cudaStream_t; 0 is
  *    the legacy default stream). `device` is the CUDA ordinal.
- *  - Functions may be called from any thread, with or without the GIL. Only weir_allocate, weir_touch and
- *    weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
+ *  - Functions may be called from any thread, with or without the GIL. Only weir_allocate, weir_touch,
+ *    weir_pin_escaped and weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
  *  - A failing call changes nothing and fills *error (text is UTF-8, NUL-terminated).
  */
 #ifndef WEIR_PYTORCH_PLUGIN_CORE_ABI_H_
@@ -101,7 +101,8 @@ typedef struct WeirTouch {
   uint32_t evidence; /* 1 if this is an input of a top-level aten op: the block may leave from now on (R1) */
 } WeirTouch;
 
-/* A pin-holding op starts on this thread. `name` must live until the matching leave; shown in messages. Nests. */
+/* A pin-holding op starts on this thread. `name` must live until the matching leave; shown in messages. Nests. What an op of
+ * a namespace other than aten pins counts as used on every stream (R9). */
 WEIR_API void weir_op_enter(const char* name);
 /* The innermost op ends. When it was the outermost, all pins of this thread are released and the extents count as
  * used on the streams they were touched or allocated with. */
@@ -128,7 +129,7 @@ WEIR_API void weir_read_addresses(int32_t on);
 WEIR_API void weir_chunk_begin(void);
 WEIR_API void weir_chunk_end(void);
 
-/* A page-in outside any op (data_ptr() taken in Python, R5): resident and pinned for good. */
+/* A page-in outside any op (data_ptr() taken in Python, R5): resident and pinned for good, for any stream at once. */
 WEIR_API int32_t weir_pin_escaped(void* address, void* stream, WeirError* error);
 /* As above, without the pin: for callers that only compare identity (checkpoint writers). */
 WEIR_API int32_t weir_is_resident(const void* address); /* 1 resident or not Weir's, 0 not resident */

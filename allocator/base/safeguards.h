@@ -22,6 +22,8 @@ namespace weir {
   X(UnpinIsAUse, R9)              \
   X(OwnStreamIsAUse, R9)          \
   X(RecordedStreamDefersFree, R9) \
+  X(UseOnAnyStreamPassed, R9)     \
+  X(CopiedInBeforeEscape, R9)     \
   X(AllPinsOrNone, R11)           \
   X(WaitingPinnersCounted, R11)   \
   X(StepAside, R11)               \
