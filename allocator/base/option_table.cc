@@ -19,7 +19,7 @@ constexpr std::array<const char*, 3> kPolicies = {"auto", "lru", "youngest"};
 #else
 constexpr std::array<const char*, 2> kPolicies = {"auto", "lru"};
 #endif
-constexpr std::array<const char*, 5> kProfiles = {"h200", "h100", "a100", "rtx4090", "rtx3060-12g"};
+constexpr std::array<const char*, 5> kProfiles = {"h200", "h100", "a100-80g", "rtx4090", "rtx3060-12g"};
 
 template <typename Names>
 absl::Status NotAChoice(absl::string_view text, const Names& names) {
@@ -132,9 +132,11 @@ absl::Status ReadGpu(absl::string_view text, Options* options) {
   }
   const bool bare = parts.first.size() == text.size();
   const absl::string_view profile = bare ? kProfiles[0] : parts.second;
-  if (!Contains(kProfiles, profile)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" names no profile; there are ", absl::StrJoin(kProfiles, ", ")));
+  const bool file = profile.find('/') != absl::string_view::npos;  // the emulated GPU reads it
+  if (!file && !Contains(kProfiles, profile)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" names no profile; there are ",
+                                                   absl::StrJoin(kProfiles, ", "),
+                                                   ", and files by a path with a slash"));
   }
   options->gpu = {.emulated = true, .profile = std::string(profile)};
   return absl::OkStatus();
@@ -181,6 +183,9 @@ absl::Status ReadEmulatedStreams(absl::string_view text, Options*) {
 absl::Status ReadEmulatedChecks(absl::string_view text, Options*) {
   constexpr std::array<const char*, 2> kChecks = {"on", "off"};
   return Contains(kChecks, text) ? absl::OkStatus() : NotAChoice(text, kChecks);
+}
+absl::Status ReadEmulatedTiming(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->emulated_timing);
 }
 absl::Status ReadEmulatedSeed(absl::string_view text, Options*) {
   uint64_t seed = 0;
@@ -230,9 +235,10 @@ constexpr OptionRow kTable[] = {
     {"WEIR_DISABLE", "switch", "", "0", "0 | 1",
      "Leaves torch's own allocator in place and nothing else; an emulated GPU that was named stays.", "",
      false, ReadDisable},
-    {"WEIR_GPU", "choice", "", "real", "real | emulated[:h200 | h100 | a100 | rtx4090 | rtx3060-12g]",
+    {"WEIR_GPU", "choice", "", "real",
+     "real | emulated[:h200 | h100 | a100-80g | rtx4090 | rtx3060-12g | FILE]",
      "The GPU that the job sees: the real one, or an emulated one with the profile of a card (`emulated` is "
-     "h200).",
+     "h200), or with that in a file, named by a path with a slash (docs/profiles.md).",
      "--gpu", false, ReadGpu},
     {"WEIR_KERNELS", "choice", "", "cpu", "cpu | none",
      "What a kernel does on the emulated GPU: `cpu` computes real numbers on the CPU, `none` does nothing.",
@@ -259,6 +265,10 @@ constexpr OptionRow kTable[] = {
     {"WEIR_EMULATED_CHECKS", "choice", "", "on", "on | off",
      "Whether the emulated GPU checks launches and the order of accesses; off to measure what that costs.",
      "", false, ReadEmulatedChecks},
+    {"WEIR_EMULATED_TIMING", "switch", "", "0", "0 | 1",
+     "The emulated GPU prints at the exit what its virtual clock says: the time of a training step, how busy "
+     "each engine was, and what host threads waited for.",
+     "--timing", false, ReadEmulatedTiming},
     {"WEIR_EMULATED_FAULTS", "text", "", "none", "none | seed:N | seed:N,RATE | FILE",
      "Which driver calls of the emulated GPU fail: at random by a seed, or by the plan in a file "
      "(tools/emulated_gpu).",

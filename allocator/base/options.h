@@ -45,7 +45,7 @@ enum class Kernels { kCpu, kNone };
 // WEIR_GPU: the real GPU, or the emulated one with the profile of a card.
 struct GpuSpec {
   bool emulated = false;
-  std::string profile;  // `h200` ...; empty when not emulated
+  std::string profile;  // `h200` ..., or the path of a file; empty when not emulated
 };
 
 struct Options {
@@ -60,8 +60,9 @@ struct Options {
   GpuSpec gpu;
   Kernels kernels = Kernels::kCpu;
   std::optional<Bytes> emulated_vram;  // instead of the profile's VRAM
-  bool emulated_poison = false;        // these are read by the emulated GPU, which includes nothing of ours
-  std::string emulated_faults;         // seed or file; empty: nothing is planned to fail
+  bool emulated_timing = false;
+  bool emulated_poison = false;  // these are read by the emulated GPU, which includes nothing of ours
+  std::string emulated_faults;   // seed or file; empty: nothing is planned to fail
   bool emulated_chosen = false;
 };
 

@@ -33,12 +33,17 @@ class EnvironmentTest(WeirTestCase):
                                                        self.lib("emulated_gpu/libweir_emulated_gpu.so"), str(other)])
 
     def test_flags_become_variables_and_win(self):
-        job = self.job_environment("--gpu", "emulated:a100", "--vram", "20GiB", "--ram=64G", "--policy", "lru", "--kernels",
-                                   "none", "--emulated-vram", "40GiB", "--log", "info", WEIR_VRAM="1GiB", WEIR_NVTX="off")
+        job = self.job_environment("--gpu", "emulated:a100-80g", "--vram", "20GiB", "--ram=64G", "--policy", "lru", "--kernels",
+                                   "none", "--timing", "--emulated-vram", "40GiB", "--log", "info", WEIR_VRAM="1GiB", WEIR_NVTX="off")
         found = {name: text for name, text in job.items() if name.startswith("WEIR_")}
-        self.assertEqual(found, {"WEIR_GPU": "emulated:a100", "WEIR_VRAM": "20GiB", "WEIR_RAM": "64G", "WEIR_POLICY": "lru",
+        self.assertEqual(found, {"WEIR_GPU": "emulated:a100-80g", "WEIR_EMULATED_TIMING": "1", "WEIR_VRAM": "20GiB", "WEIR_RAM": "64G", "WEIR_POLICY": "lru",
                                  "WEIR_KERNELS": "none", "WEIR_EMULATED_VRAM": "40GiB", "WEIR_LOG": "info",
                                  "WEIR_NVTX": "off", "WEIR_REQUIRED": "1", "WEIR_EMULATED_CHOSEN": "1"})
+
+    def test_profile_file_is_found_from_wherever_the_job_goes(self):
+        (self.folder / "my.profile").write_text("")
+        job = self.job_environment("--gpu", "emulated:./my.profile")
+        self.assertEqual(job["WEIR_GPU"], f"emulated:{self.folder}/my.profile")
 
     def test_defaults_are_left_out(self):
         job = self.job_environment(*EMULATED, "--emulated-vram", "profile", "--vram", "auto", WEIR_EMULATED_VRAM="40GiB",

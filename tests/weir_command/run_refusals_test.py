@@ -53,6 +53,11 @@ class RefusedTest(WeirTestCase):
         self.refused(["--kernels", "none"], 2, "--kernels", "--gpu emulated")
         self.refused(["--emulated-vram", "1GiB"], 2, "--emulated-vram", "--gpu emulated")
         self.refused(["--faults", "seed:1"], 2, "--faults", "--gpu emulated")
+        self.refused(["--timing"], 2, "--timing", "--gpu emulated")
+
+    def test_profile_that_the_emulated_gpu_refuses(self):
+        """The library says what is wrong (stub.c takes the files that are named .profile)."""
+        self.refused(["--gpu", "emulated:./my.card"], 2, "--gpu", "my.card is no profile")
 
     def test_fault_plan_that_the_emulated_gpu_refuses(self):
         """The library says what is wrong (stub.c knows one good plan)."""

@@ -66,6 +66,11 @@ class CommandLine {
       if (*row.flag == '\0') continue;
       const std::string text =
           absl::StrCat(row.sentence, " Accepts: ", row.accepts, ". Default: ", row.preset, ".");
+      if (absl::string_view(row.type) == "switch") {
+        run_->add_flag_callback(
+            row.flag, [this, name = row.name] { request_.flags[name] = "1"; }, row.sentence);
+        continue;
+      }
       run_->add_option_function<std::string>(
               row.flag, [this, name = row.name](const std::string& value) { request_.flags[name] = value; },
               text)

@@ -21,10 +21,12 @@
 namespace weir {
 namespace {
 
+bool IsSwitch(const OptionRow& row) { return absl::string_view(row.type) == "switch"; }
+
 bool TakesValue(const std::string& flag) {
   if (flag == "-o") return true;
   for (const OptionRow& row : OptionTable()) {
-    if (flag == row.flag) return true;
+    if (flag == row.flag) return !IsSwitch(row);
   }
   return false;
 }
@@ -44,8 +46,8 @@ Options ReadJobOptions(const RunRequest& request, OptionTexts* texts) {
   (*texts)["WEIR_REQUIRED"] = "1";
   const absl::StatusOr<Options> options = ParseOptions(*texts);
   if (!options.ok()) throw Failure(kExitUsage, std::string(options.status().message()));
-  for (const char* name :
-       {"WEIR_KERNELS", "WEIR_EMULATED_VRAM", "WEIR_EMULATED_REPORTS", "WEIR_EMULATED_FAULTS"}) {
+  for (const char* name : {"WEIR_KERNELS", "WEIR_EMULATED_VRAM", "WEIR_EMULATED_REPORTS",
+                           "WEIR_EMULATED_TIMING", "WEIR_EMULATED_FAULTS"}) {
     if (request.flags.contains(name) && !options->gpu.emulated) {
       throw Failure(kExitUsage, absl::StrCat(FindOption(name)->flag, " needs --gpu emulated"));
     }
@@ -61,20 +63,31 @@ void RequireGpu(const Options& options) {
                 absl::StrCat(why, "; to try the job without a GPU: weir run --gpu emulated -- COMMAND"));
 }
 
-// A plan that cannot be read must not start a job that then runs without faults. The emulated GPU reads it.
-void RequireFaultPlan(const Options& options, const Places& places) {
-  if (!options.gpu.emulated || options.emulated_faults.empty()) return;
-  using Check = int (*)(const char* spec, char* text, size_t room);
+// The emulated GPU reads `value` of `flag`; `function` of it says whether it can.
+void RequireReadable(const char* flag, const std::string& value, const char* function, const Places& places) {
+  using Check = int (*)(const char* value, char* text, size_t room);
   const std::string library = places.EmulatedDriver();
   void* driver = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* check = driver == nullptr ? nullptr : dlsym(driver, "weir_emulated_check_faults");
+  void* check = driver == nullptr ? nullptr : dlsym(driver, function);
   if (check == nullptr) {
     throw Failure(kExitUnavailable,
-                  absl::StrCat(library, " cannot plan faults: build Weir again (tools/setup)"));
+                  absl::StrCat(library, " has no ", function, ": build Weir again (tools/setup)"));
   }
-  char text[1024];
-  if (reinterpret_cast<Check>(check)(options.emulated_faults.c_str(), text, sizeof text) != 0)
-    throw Failure(kExitUsage, absl::StrCat("--faults: ", text));
+  char text[2048];
+  if (reinterpret_cast<Check>(check)(value.c_str(), text, sizeof text) != 0)
+    throw Failure(kExitUsage, absl::StrCat(flag, ": ", text));
+}
+
+// A plan or a profile that cannot be read must not start a job that then runs without it. The job may change its folder
+// before the emulated GPU reads the profile.
+void RequireEmulatedFiles(const Options& options, const Places& places, OptionTexts* texts) {
+  if (!options.gpu.emulated) return;
+  if (!options.emulated_faults.empty())
+    RequireReadable("--faults", options.emulated_faults, "weir_emulated_check_faults", places);
+  if (!absl::StrContains(options.gpu.profile, "/")) return;
+  RequireReadable("--gpu", options.gpu.profile, "weir_emulated_check_profile", places);
+  (*texts)["WEIR_GPU"] =
+      absl::StrCat("emulated:", std::filesystem::absolute(options.gpu.profile).lexically_normal().string());
 }
 
 // What was decided, for --json: nothing in it differs from one run to the next.
@@ -169,7 +182,7 @@ void RunJob(const RunRequest& request, const Places& places) {
   RefuseOtherAllocators();
   const std::filesystem::path command = FindCommand(request.command[0]);
   places.RequireParts(options);
-  RequireFaultPlan(options, places);
+  RequireEmulatedFiles(options, places, &texts);
   RequireGpu(options);
   const std::optional<TorchFound> torch = FindTorchOf(command);
   if (!options.disable) RequireWorkingTorch(torch, places.TorchVersions());

@@ -58,10 +58,11 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
                                         {"WEIR_NVTX", "off"},
                                         {"WEIR_STRICT", "1"},
                                         {"WEIR_DISABLE", "1"},
-                                        {"WEIR_GPU", "emulated:a100"},
+                                        {"WEIR_GPU", "emulated:a100-80g"},
                                         {"WEIR_KERNELS", "none"},
                                         {"WEIR_EMULATED_VRAM", "12GB"},
                                         {"WEIR_EMULATED_POISON", "1"},
+                                        {"WEIR_EMULATED_TIMING", "1"},
                                         {"WEIR_EMULATED_FAULTS", "seed:7"},
                                         {"WEIR_EMULATED_CHOSEN", "1"},
                                         {"WEIR_REQUIRED", "1"}})
@@ -75,10 +76,11 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
   EXPECT_TRUE(options.strict);
   EXPECT_TRUE(options.disable);
   EXPECT_TRUE(options.gpu.emulated);
-  EXPECT_EQ(options.gpu.profile, "a100");
+  EXPECT_EQ(options.gpu.profile, "a100-80g");
   EXPECT_EQ(options.kernels, Kernels::kNone);
   EXPECT_EQ(options.emulated_vram, Bytes(12'000'000'000));
   EXPECT_TRUE(options.emulated_poison);
+  EXPECT_TRUE(options.emulated_timing);
   EXPECT_EQ(options.emulated_faults, "seed:7");
   EXPECT_TRUE(options.emulated_chosen);
   EXPECT_TRUE(options.required);
@@ -94,6 +96,7 @@ TEST(ParseOptions, VramPerDevice_OthersAreAuto) {
 
 TEST(ParseOptions, BareEmulated_IsH200) {
   EXPECT_EQ(ParseOptions({{"WEIR_GPU", "emulated"}}).value().gpu.profile, "h200");
+  EXPECT_EQ(ParseOptions({{"WEIR_GPU", "emulated:./my.card"}}).value().gpu.profile, "./my.card");
 }
 
 TEST(ParseOptions, BadVram_NamesOptionValueAndWayOut) {

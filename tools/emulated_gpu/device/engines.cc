@@ -12,7 +12,7 @@ namespace {
 struct Device {
   BusyTimes busy[kEngines];
   // What copies lost to copies of the other direction that were enqueued after them, in bytes. Their times are told
-  // already, so the next copy of their engine carries it.
+  // already, so the next copy of their engine carries it, less what would have been done while the engine stood still.
   double owed[kEngines] = {};
   Nanos latest_done = 0;
   Nanos idle_for_host = 0, idle_for_others = 0;
@@ -56,7 +56,8 @@ void Owe(Engine engine, const Interval& taken) {
 
 Interval RunCopy(const Demand& demand, Nanos ready) {
   double& owed = device.owed[Index(demand.engine)];
-  const double bytes = demand.bytes + owed;
+  const Nanos still = std::max<Nanos>(ready - device.busy[Index(demand.engine)].end(), 0);
+  const double bytes = demand.bytes + std::max(owed - static_cast<double>(still) * demand.gbps, 0.0);
   owed = 0;
   const Interval taken = device.busy[Index(demand.engine)].Take(
       ready, [&](Nanos begin) { return CopyTime(demand, bytes, begin); });

@@ -209,9 +209,9 @@ bool FindProfile(const std::string& name, Profile* profile, std::string* mistake
     *mistake = "unknown profile; known are " + KnownProfileNames() + ", and files by a path with a slash";
     return false;
   }
+  errno = 0;
   std::ifstream file(name);
   std::ostringstream text;
-  errno = 0;
   if (!file || !(text << file.rdbuf())) {
     *mistake =
         name + ": cannot be read" + (errno == 0 ? std::string() : std::string(": ") + std::strerror(errno));
@@ -222,3 +222,13 @@ bool FindProfile(const std::string& name, Profile* profile, std::string* mistake
 }
 
 }  // namespace weir::emulated
+
+// For `weir run --gpu emulated:FILE`: 0 if `name` means a profile, else 1 and what is wrong.
+extern "C" __attribute__((visibility("default"))) int weir_emulated_check_profile(const char* name,
+                                                                                  char* text, size_t room) {
+  weir::emulated::Profile profile;
+  std::string mistake;
+  const bool found = weir::emulated::FindProfile(name, &profile, &mistake);
+  if (room > 0) text[mistake.copy(text, room - 1)] = '\0';
+  return found ? 0 : 1;
+}

@@ -62,8 +62,8 @@ thread_local uint64_t early_in_a_row = 0;
 bool BeforeItsTime(const Past& past, Patience& patience) {
   const Nanos now = HostNow();
   if (now >= past.done) return false;
-  const Nanos one_launch = Micros(CostsOf().event_us + CostsOf().call_us + CostsOf().launch_us);
-  const bool in_a_row = patience.early > 0 && now - patience.last_early < one_launch;
+  const Nanos one_call = Micros(CostsOf().event_us + 4 * CostsOf().call_us);  // and what comes with it
+  const bool in_a_row = patience.early > 0 && now - patience.last_early <= one_call;
   patience.early = in_a_row ? patience.early + 1 : 1;
   patience.last_early = now;
   if (patience.early < kPolls && ++early_in_a_row < kPollsOfAnything) return true;
