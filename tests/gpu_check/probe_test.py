@@ -1,4 +1,5 @@
 """The driver probe: PROBE EMULATOR BROKEN_DRIVER. It runs to its end on the emulated GPU, and outlives a bad driver."""
+import ctypes
 import json
 import os
 import pathlib
@@ -10,6 +11,9 @@ import unittest
 
 PROBE, EMULATOR, BROKEN = sys.argv[1:4]
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "tools" / "gpu_check"
+sys.path.insert(0, str(SOURCE))
+import card_profile  # noqa: E402
+
 STEPS = {"device", "alias copies", "alias kernels", "vmm cost", "vmm stalls", "mapper", "capture", "copies", "calls", "pinned",
          "host backed", "export", "reset", "exit"}
 NEED_KERNELS = {"alias kernels", "vmm stalls", "mapper"}
@@ -46,6 +50,33 @@ class ProbeTest(unittest.TestCase):
                 figure = figures["vmm cost"]["figures"][f"{size} MiB {call}"]
                 self.assertGreaterEqual(figure["value"], 0)
                 self.assertEqual(figure["unit"], "us")
+
+    def test_profile_of_the_card_is_one_that_the_emulator_takes(self):
+        figures = self.emulated()[2]
+        text = card_profile.of_probe(figures)
+        self.assertRegex(text, r"(?m)^base h200$")
+        for key in card_profile.MEASURED:
+            if key not in ("launch_us", "event_us", "copy_submit_us") and not key.startswith("vmm_"):
+                self.assertRegex(text, rf"(?m)^{key} [0-9.]+  # gpu_check: ")
+        self.assertRegex(text, r"(?m)^vram_mib 143771 ")
+        self.assertRegex(text, r"(?m)^compute_minor 0 ")
+        self.assertNotIn("launch_us", text)  # no kernels here
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "card.profile")
+            path.write_text(text)
+            told = ctypes.create_string_buffer(1000)
+            check = ctypes.CDLL(EMULATOR).weir_emulated_check_profile
+            self.assertEqual(check(str(path).encode(), told, 1000), 0, told.value)
+            path.write_text(text + "h2d_gbps fast\n")
+            self.assertEqual(check(str(path).encode(), told, 1000), 1)
+            self.assertIn(b"card.profile:", told.value)
+
+    def test_profile_takes_the_base_of_the_nearest_chip(self):
+        for capability, memory, base in ((90, 80 << 30, "h100"), (90, 141 << 30, "h200"), (100, 180 << 30, "h200"),
+                                         (80, 40 << 30, "a100-80g"), (75, 16 << 30, "a100-80g"), (89, 8 << 30, "rtx4090")):
+            self.assertEqual(card_profile.base_of(capability, memory), base)
+        with self.assertRaisesRegex(ValueError, "no card"):
+            card_profile.of_probe({"device": {"figures": {}, "lines": []}})
 
     def test_launches_that_do_nothing_are_not_taken_for_kernels(self):
         figures = self.emulated("--only", "alias kernels", WEIR_KERNELS="none")[2]

@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 
+import card_profile
 import demo_stage
 import driver_stages
 
@@ -37,11 +38,22 @@ def run_stage(stage: str, options, limit: float) -> tuple:
         return [f"the stage died: {line}" for line in traceback.format_exc().splitlines()[-4:]], {}, False
 
 
+def write_profile(path: str, figures: dict) -> bool:
+    try:
+        pathlib.Path(path).write_text(card_profile.of_probe(figures))
+    except (OSError, ValueError) as problem:
+        print(f"== no profile in {path}: {problem}")
+        return False
+    print(f"== profile in {path}: weir run --gpu emulated:{pathlib.Path(path).resolve()} emulates this card")
+    return True
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="gpu_check", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", default="real", help="real, or emulated[:PROFILE] to try this check without a GPU")
     parser.add_argument("--json", default="gpu_check.json", metavar="FILE", help="the file of figures")
+    parser.add_argument("--profile", metavar="FILE", help="write a profile of the card for the emulated GPU (docs/profiles.md)")
     parser.add_argument("--steps", type=int, default=16, help="training steps of a run of the demo")
     parser.add_argument("--stages", default=",".join(ALL_STAGES), metavar="NAME,...")
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR", help="multiplies every time limit")
@@ -51,6 +63,8 @@ def parse(arguments):
         parser.error(f"--stages: {unknown[0]!r} is none of {', '.join(ALL_STAGES)}")
     if options.gpu.split(":")[0] not in ("real", "emulated"):
         parser.error("--gpu wants real or emulated[:PROFILE]")
+    if options.profile and "probe" not in options.stages:
+        parser.error("--profile needs the stage probe")
     if options.steps < 1 or options.patience <= 0:
         parser.error("--steps wants at least 1, --patience more than 0")
     return options
@@ -70,6 +84,8 @@ def main() -> int:
         file["stages"][stage] = {"passed": passed, "seconds": round(seconds, 1), "figures": figures, "lines": lines}
         pathlib.Path(options.json).write_text(json.dumps(file, indent=1) + "\n")
     passed = all(result["passed"] for result in file["stages"].values())
+    if options.profile:
+        passed = write_profile(options.profile, file["stages"]["probe"]["figures"]) and passed
     print(f"{'PASSED' if passed else 'FAILED'} on {options.gpu} in {time.monotonic() - began:.0f} s; figures in {options.json}")
     return 0 if passed else 1
 

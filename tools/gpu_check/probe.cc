@@ -46,6 +46,15 @@ void DeviceFacts() {
   Figure("peers", peers, "");
   Figure("vmm", Attribute(102), "");
   Figure("copy_engines", Attribute(40), "");
+  Figure("multiprocessors", Attribute(16), "");
+  Figure("l2_bytes", Attribute(38), "B");
+  Figure("shared_per_multiprocessor", Attribute(81), "B");
+  Figure("shared_per_block", Attribute(97), "B");
+  Figure("threads_per_multiprocessor", Attribute(39), "");
+  Figure("blocks_per_multiprocessor", Attribute(106), "");
+  Figure("memory_bus", Attribute(37), "bit");
+  Figure("clock", Attribute(13), "kHz");
+  Figure("memory_clock", Attribute(36), "kHz");
   Figure("host_numa_vmm", Attribute(141), "");
   Figure("host_numa_node", Attribute(134), "");
   Figure("granularity", static_cast<double>(granularity), "B");

@@ -8,6 +8,36 @@
 
 namespace {
 
+// Copies both ways at once until one way has made all of its, and what each made by then: GB/s of `in` and of `out`.
+void BothWays(Ptr here, Ptr there, unsigned* from, unsigned* to, Stream in, Stream out) {
+  constexpr size_t kPiece = 8 * kMiB, kPieces = 24;
+  std::vector<Event> ends[2];
+  const auto start = Clock::now();
+  for (size_t i = 0; i < kPieces; ++i) {
+    MUST(ToDevice(here, from, kPiece, in));
+    MUST(ToHost(to, there, kPiece, out));
+    for (const int way : {0, 1}) {
+      ends[way].push_back(NewEvent());
+      MUST(Record(ends[way].back(), way == 0 ? in : out));
+    }
+  }
+  size_t done[2] = {0, 0};
+  while (done[0] < kPieces && done[1] < kPieces) {
+    for (const int way : {0, 1}) {
+      while (done[way] < kPieces && cu.Query(ends[way][done[way]]) == 0) ++done[way];
+    }
+  }
+  const double micros = Seconds(start) * 1e6;
+  MUST(Synchronize());
+  const std::pair<const char*, double> rates[] = {
+      {"to device beside copies to host", static_cast<double>(done[0] * kPiece) / micros / 1e3},
+      {"to host beside copies to device", static_cast<double>(done[1] * kPiece) / micros / 1e3}};
+  for (const auto& [what, rate] : rates) {
+    Line("%-38s %8.1f GB/s", what, rate);
+    Figure(what, rate, "GB/s");
+  }
+}
+
 void Copies() {
   StartWithVmm();
   constexpr size_t kSize = 128 * kMiB;
@@ -37,6 +67,7 @@ void Copies() {
     MUST(ToDevice(here, from, kSize, in));
     MUST(ToHost(to, there, kSize, out));
   });
+  BothWays(here, there, from, to, in, out);
   rate("to device by two streams, sum", 2 * size, [&] {
     MUST(ToDevice(here, from, kSize, in));
     MUST(ToDevice(there, to, kSize, in2));
