@@ -121,10 +121,14 @@ void SetOpOnCpu(const char* name) {
   SetCurrentOp(name);
   if (*name != '\0') {
     on_cpu = {};
-    ChargeHost(Micros(Settings().profile->costs.op_us));
   } else {
     on_cpu.Finish();
   }
+}
+
+void ChargeOp(int nested) {
+  const Costs& costs = Settings().profile->costs;
+  ChargeHost(Micros(nested != 0 ? costs.nested_op_us : costs.op_us));
 }
 
 void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses, size_t count,
@@ -145,8 +149,7 @@ void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses
 
 void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
              const WeirEmulatedWork* work) {
-  const Costs& costs = Settings().profile->costs;
-  ChargeHost(Micros(stack.depth == 0 ? costs.op_us : costs.nested_op_us));
+  ChargeOp(stack.depth > 0 ? 1 : 0);
   if (stack.depth == stack.ops.size()) stack.ops.emplace_back();
   OpOnStack& op = stack.ops[stack.depth++];
   op.name = name;

@@ -57,6 +57,8 @@ struct WeirEmulatedHost {
   // Kernels none: the op of this thread launches a kernel `what` on `stream`, with all of its tensors. For ops whose host
   // code is not the real one.
   void (*launch)(void* stream, const char* what);
+  // Kernels cpu: an op of this thread began; `nested`: another op calls it. For its time on the host alone.
+  void (*host_op)(int nested);
   // A training step of this thread ended; `name` tells which kind, the clock counts those of the first kind it meets.
   void (*end_step)(const char* name);
 };

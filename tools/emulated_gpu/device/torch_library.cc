@@ -62,6 +62,7 @@ bool Load() {
                                         BeginOp,
                                         EndOp,
                                         LaunchForOp,
+                                        ChargeOp,
                                         EndStep};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
   return true;

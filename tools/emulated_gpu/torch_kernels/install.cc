@@ -90,7 +90,10 @@ extern "C" __attribute__((visibility("default"))) int weir_emulated_install(cons
   // own kernels.
   at::globalContext().setUserEnabledCuDNN(false);
   at::globalContext().setSDPUseCuDNN(false);
-  if (host->cpu_kernels != 0) weir::emulated::RegisterKernels();
+  if (host->cpu_kernels != 0) {
+    weir::emulated::RegisterKernels();
+    weir::emulated::ObserveHostTime();
+  }
   if (host->observe_ops != 0) weir::emulated::ObserveOps();
   weir::emulated::ObserveSteps();
   return 0;

@@ -87,6 +87,13 @@ void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
   Host().end_op(accesses.data(), accesses.size(), op == nullptr ? 1 : op->cost.MovesOfResults());
 }
 
+thread_local int depth = 0;
+std::unique_ptr<at::ObserverContext> OnHostStart(const at::RecordFunction&) {
+  Host().host_op(depth++ > 0 ? 1 : 0);
+  return nullptr;
+}
+void OnHostEnd(const at::RecordFunction&, at::ObserverContext*) { --depth; }
+
 // Torch names the range of a step "Optimizer.step#AdamW.step".
 void OnRangeEnd(const at::RecordFunction& event, at::ObserverContext*) {
   constexpr const char kStep[] = "Optimizer.step#";
@@ -101,6 +108,11 @@ void ObserveOps() {
                             .needsInputs(true)
                             .needsOutputs(true)
                             .scopes({at::RecordScope::FUNCTION}));
+}
+
+void ObserveHostTime() {
+  at::addGlobalCallback(
+      at::RecordFunctionCallback(&OnHostStart, &OnHostEnd).scopes({at::RecordScope::FUNCTION}));
 }
 
 void ObserveSteps() {

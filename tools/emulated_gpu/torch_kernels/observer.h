@@ -7,6 +7,9 @@ namespace weir::emulated {
 // Once, before CUDA starts; stays for the life of the process (correctness R6).
 void ObserveOps();
 
+// Kernels cpu, the same: tells the emulator that an op began, for its time on the host.
+void ObserveHostTime();
+
 // Both kinds of kernels, the same: tells the emulator when a training step ends, by the ranges of torch's optimizers.
 void ObserveSteps();
 
