@@ -248,6 +248,34 @@ TEST_F(VirtualClock, ThreadsThatTakeTurnsOnAStream_HandTheirTimeOver) {
   EXPECT_EQ(Passed(), 1500);
 }
 
+TEST_F(VirtualClock, BackgroundTask_RunsAtItsOwnTime) {
+  const auto switch_to = Named<int64_t(int64_t)>("weir_emulated_switch_ns");
+  const CUstream stream = NewStream(), other = NewStream();
+  Charge(5000);
+  const int64_t foreground = switch_to(start_ + 1000);
+  EXPECT_EQ(foreground - start_, 5000);
+  CopyIn(stream, 1000, 0);
+  EXPECT_EQ(Passed(), 1000);
+  const int64_t background = switch_to(foreground);
+  EXPECT_EQ(background - start_, 1000);
+  Kernel(other, 200, 1);
+  EXPECT_EQ(TimeOf(Record(other)), 5100);
+  EXPECT_EQ(CU(cuStreamQuery)(stream), CUDA_SUCCESS);  // done at 2000
+  EXPECT_EQ(Passed(), 5100);
+}
+
+TEST_F(VirtualClock, HostThatIsFarAhead_WaitsForTheQueue) {
+  const CUstream stream = NewStream();
+  for (int i = 0; i < 1024; ++i) Kernel(stream, 200, 0);  // 100 ns each
+  EXPECT_EQ(Passed(), 0);
+  Kernel(stream, 200, 0);
+  EXPECT_EQ(Passed(), 100);  // the first is done
+  Kernel(stream, 200, 0);
+  EXPECT_EQ(Passed(), 200);
+  Kernel(NewStream(), 200, 1);
+  EXPECT_EQ(Passed(), 200);
+}
+
 TEST_F(VirtualClock, MappingCalls_TakeTimeForEachHandle) {
   CUdeviceptr range = 0;
   ASSERT_EQ(CU(cuMemAddressReserve)(&range, 3 * kFrame, 0, 0, 0), CUDA_SUCCESS);

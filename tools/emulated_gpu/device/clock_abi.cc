@@ -26,7 +26,11 @@ WEIR_EXPORTED void weir_emulated_charge(int kind, uint64_t count) {
 }
 
 WEIR_EXPORTED void weir_emulated_wait_until(int64_t time) {
-  if (Ready() == CUDA_SUCCESS) HostWaits(time, Wait::kNvme);
+  if (Ready() == CUDA_SUCCESS) HostWaits(time, Wait::kTime);
+}
+
+WEIR_EXPORTED int64_t weir_emulated_switch_ns(int64_t time) {
+  return Ready() == CUDA_SUCCESS ? SwitchHostTime(time) : 0;
 }
 
 WEIR_EXPORTED int64_t weir_emulated_nvme(int write, uint64_t bytes) {

@@ -23,6 +23,10 @@ typedef int64_t (*WeirEmulatedNow)(void);
 typedef void (*WeirEmulatedChargeHost)(int kind, uint64_t count);
 // `weir_emulated_wait_until`: the calling thread does nothing until `time`: what a wait for background work is.
 typedef void (*WeirEmulatedWaitUntil)(int64_t time);
+// `weir_emulated_switch_ns`: the calling thread goes on at `time`, which may be before its own; returns what its own was. For
+// an executor that does the work of background threads in turns on one: it keeps a time for each and switches to it around
+// their tasks.
+typedef int64_t (*WeirEmulatedSwitch)(int64_t time);
 // `weir_emulated_nvme`: the drive reads (`write` 0) or writes `bytes` after what it was given before. Returns the virtual
 // time at which that is done; the calling thread goes on.
 typedef int64_t (*WeirEmulatedNvme)(int write, uint64_t bytes);

@@ -130,7 +130,11 @@ Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, si
                     const Demand* demand) {
   OrderState& order = Order();
   StepLocked(stream);
-  if (demand != nullptr) ProlongLocked(stream, *demand);
+  if (demand != nullptr) {
+    stream.queue.MakeRoom();
+    ProlongLocked(stream, *demand);
+    stream.queue.Add(stream.past.done);
+  }
   const Past past = stream.past;
   if (!Settings().checks) return past;
   Check check(order, past, order.log.Add(what, CurrentOp(), stream.id));

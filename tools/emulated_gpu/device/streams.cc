@@ -135,6 +135,7 @@ Status DestroyStream(CUstream handle) {
     std::lock_guard<std::mutex> lock(Order().mutex);
     RetireLocked(*stream);
     stream->past = {};
+    stream->queue.Clear();  // slots are never destroyed: what they hold is given back here
   }
   streams.Kill(stream);
   return CUDA_SUCCESS;

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "tools/emulated_gpu/device/clocks.h"
+#include "tools/emulated_gpu/device/launch_queue.h"
 #include "tools/emulated_gpu/device/status.h"
 #include "tools/emulated_gpu/device/virtual_clock.h"
 
@@ -36,6 +37,7 @@ struct Stream {
   Past past;  // of its newest work
   Patience patience;
   Nanos host_time = 0;  // of the newest call on it
+  LaunchQueue queue;
 };
 
 struct Event {

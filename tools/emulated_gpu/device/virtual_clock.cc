@@ -27,13 +27,19 @@ Nanos HostNow() {
 
 void ChargeHost(Nanos time) { MoveTo(HostNow() + time); }
 
+Nanos SwitchHostTime(Nanos time) {
+  const Nanos before = HostNow();
+  MoveTo(time);
+  return before;
+}
+
 void HostReaches(Nanos time) {
   if (time > HostNow()) MoveTo(time);
 }
 
 const char* NameOf(Wait wait) {
-  constexpr const char* kNames[kWaits] = {"stream", "event", "device", "copy",
-                                          "query",  "free",  "mapper", "nvme"};
+  constexpr const char* kNames[kWaits] = {"stream", "event",  "device",       "copy",      "query",
+                                          "free",   "mapper", "launch queue", "background"};
   return kNames[static_cast<size_t>(wait)];
 }
 

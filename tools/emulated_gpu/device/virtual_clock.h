@@ -24,9 +24,12 @@ void ChargeHost(Nanos time);
 // What another thread did at `time` comes before what this one does from now on.
 void HostReaches(Nanos time);
 
-// What a thread waits for.
-enum class Wait { kStream, kEvent, kDevice, kCopy, kQuery, kFree, kMapper, kNvme };
-inline constexpr size_t kWaits = 8;
+// This thread goes on at `time`, which may be before its own. Returns what that was.
+Nanos SwitchHostTime(Nanos time);
+
+// What a thread waits for. kQueue: a stream that has as many launches waiting as it takes. kTime: work in the background.
+enum class Wait { kStream, kEvent, kDevice, kCopy, kQuery, kFree, kMapper, kQueue, kTime };
+inline constexpr size_t kWaits = 9;
 const char* NameOf(Wait wait);
 // This thread does nothing until `time`, if that is not past.
 void HostWaits(Nanos time, Wait wait);
