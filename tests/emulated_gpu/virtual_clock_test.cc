@@ -305,6 +305,7 @@ TEST_F(VirtualClock, Charges_AreThoseOfTheProfile) {
   charge(99, 1000);
   charge(-1, 1000);
   EXPECT_EQ(Passed(), 3 * 500 + 2 * 250);
+  EXPECT_EQ(Usage().host_weir, 2000);
 }
 
 TEST_F(VirtualClock, Drive_IsAnEngineOfItsOwn) {

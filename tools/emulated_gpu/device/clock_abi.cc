@@ -6,6 +6,7 @@
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
+#include "tools/emulated_gpu/device/timing.h"
 
 using namespace weir::emulated;
 
@@ -19,9 +20,9 @@ WEIR_EXPORTED void weir_emulated_charge(int kind, uint64_t count) {
   const double each[] = {costs.weir_op_us,      costs.weir_malloc_us, costs.weir_free_us,
                          costs.weir_page_in_us, costs.weir_plan_us,   costs.weir_mapper_us};
   if (kind == WEIR_CHARGE_NANOSECONDS) {
-    ChargeHost(static_cast<Nanos>(count));
+    ChargeHost(static_cast<Nanos>(count), Busy::kWeir);
   } else if (kind >= 0 && kind < WEIR_CHARGE_NANOSECONDS) {
-    ChargeHost(static_cast<Nanos>(count) * Micros(each[kind]));
+    ChargeHost(static_cast<Nanos>(count) * Micros(each[kind]), Busy::kWeir);
   }
 }
 
@@ -46,11 +47,20 @@ WEIR_EXPORTED void weir_emulated_usage(WeirEmulatedUsage* usage) {
   *usage = {};
   if (Ready() != CUDA_SUCCESS) return;
   FinishOps();
+  const StepTimes steps = TimesOfSteps();
   std::lock_guard<std::mutex> lock(Order().mutex);
   const Usage used = UsageLocked();
   const auto busy = [&](Engine engine) { return used.busy[static_cast<size_t>(engine)]; };
-  *usage = {LatestDoneLocked(),     busy(Engine::kMultiprocessors), busy(Engine::kCopyIn),
-            busy(Engine::kCopyOut), busy(Engine::kMapper),          busy(Engine::kNvme),
-            used.idle_for_host,     used.idle_for_others,           0};
+  usage->done = LatestDoneLocked();
+  usage->sms = busy(Engine::kMultiprocessors);
+  usage->copy_in = busy(Engine::kCopyIn);
+  usage->copy_out = busy(Engine::kCopyOut);
+  usage->mapper = busy(Engine::kMapper);
+  usage->nvme = busy(Engine::kNvme);
+  usage->sms_idle_for_host = used.idle_for_host;
+  usage->sms_idle_for_others = used.idle_for_others;
   for (size_t i = 0; i < kWaits; ++i) usage->host_blocked += Waited(static_cast<Wait>(i));
+  usage->host_weir = Worked(Busy::kWeir);
+  usage->steps = static_cast<int64_t>(steps.count);
+  usage->step = steps.median;
 }

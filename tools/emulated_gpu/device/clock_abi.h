@@ -37,6 +37,8 @@ struct WeirEmulatedUsage {
   int64_t sms, copy_in, copy_out, mapper, nvme;    // busy
   int64_t sms_idle_for_host, sms_idle_for_others;  // before a work that waited for its call; for other work
   int64_t host_blocked;                            // of all threads, whatever on
+  int64_t host_weir;                               // what was charged
+  int64_t steps, step;  // how many, the first not counted; the median of their times
 };
 typedef void (*WeirEmulatedReadUsage)(struct WeirEmulatedUsage* usage);
 

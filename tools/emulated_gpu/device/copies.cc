@@ -88,13 +88,14 @@ void TakeTimeLocked(Stream& stream, Side to, Side from, Call call, size_t bytes)
   const double one_thread = costs.pageable_h2d_gbps;  // what a thread copies between host buffers
   if (to != Side::kDevice && from != Side::kDevice) {
     HostWaits(stream.past.done, Wait::kCopy);
-    ChargeHost(TimeFor(static_cast<double>(bytes), one_thread));
+    ChargeHost(TimeFor(static_cast<double>(bytes), one_thread), Busy::kCalls);
     return;
   }
   if (from == Side::kPageable && call == Call::kBlocking) HostWaits(stream.past.done, Wait::kCopy);
   const Route route = from != Side::kDevice ? Route::kIn : to != Side::kDevice ? Route::kOut : Route::kInside;
   ProlongLocked(stream, CopyDemand(route, bytes, to == Side::kPageable || from == Side::kPageable));
-  if (from == Side::kPageable) ChargeHost(TimeFor(static_cast<double>(bytes), one_thread));  // staging
+  if (from == Side::kPageable)
+    ChargeHost(TimeFor(static_cast<double>(bytes), one_thread), Busy::kCalls);  // staging
 }
 
 // Runs or queues an enqueued copy. Null: it moves nothing.
@@ -146,7 +147,7 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
                              Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
   FinishOps();
-  ChargeHost(Micros(Settings().profile->costs.copy_submit_us));
+  ChargeHost(Micros(Settings().profile->costs.copy_submit_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
   NoteWorkLocked(*stream, "copy", accesses, 2);
   TakeTimeLocked(*stream, WhereLocked(to), WhereLocked(from), call, bytes);
@@ -178,7 +179,7 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call cal
   const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
   const Demand demand = FillDemand(rows.width * rows.height);
   FinishOps();
-  ChargeHost(Micros(Settings().profile->costs.launch_us));
+  ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
   const Past past = NoteWorkLocked(*stream, "memset", &access, 1, &demand);
   Transfer transfer = Transfer::Fill(to, value, element, rows);

@@ -129,7 +129,7 @@ Status UsePrimary() {
     primary_active = true;
     current_context = PrimaryContext();
   }
-  ChargeHost(Micros(Settings().profile->costs.call_us));
+  ChargeHost(Micros(Settings().profile->costs.call_us), Busy::kCalls);
   return CUDA_SUCCESS;
 }
 
@@ -137,7 +137,7 @@ Status NeedContext() {
   const Status status = Ready();
   if (status != CUDA_SUCCESS) return status;
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  ChargeHost(Micros(Settings().profile->costs.call_us));
+  ChargeHost(Micros(Settings().profile->costs.call_us), Busy::kCalls);
   return CUDA_SUCCESS;
 }
 

@@ -52,7 +52,8 @@ uintptr_t NewUsableRange(size_t size) {
 }
 
 void ChargePinning(size_t size) {
-  ChargeHost(Micros(Settings().profile->costs.pin_us_per_mib * static_cast<double>(size) / 0x1p20));
+  ChargeHost(Micros(Settings().profile->costs.pin_us_per_mib * static_cast<double>(size) / 0x1p20),
+             Busy::kMemory);
 }
 
 template <typename Map>
@@ -83,7 +84,7 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
   *address = 0;
   if (size == 0) return CUDA_SUCCESS;
   const size_t held = AlignUp(size, 512);  // cudaMalloc's alignment; CUDA C++ programming guide
-  ChargeHost(Micros(Settings().profile->costs.malloc_us));
+  ChargeHost(Micros(Settings().profile->costs.malloc_us), Busy::kMemory);
   if (!TakeDeviceBytes(held)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uintptr_t found = NewUsableRange(size);
   if (found == 0) {
@@ -100,7 +101,7 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
 
 Status FreeDevice(uintptr_t address) {
   if (address == 0) return CUDA_SUCCESS;
-  ChargeHost(Micros(Settings().profile->costs.free_us));
+  ChargeHost(Micros(Settings().profile->costs.free_us), Busy::kMemory);
   SynchronizeDevice(Wait::kFree);  // implicit, as documented for memory that is not stream-ordered
   size_t size = 0;
   {

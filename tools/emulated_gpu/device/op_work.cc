@@ -113,7 +113,7 @@ double BytesOfNew(const OpOnStack& op, const WeirEmulatedAccess* results, size_t
   return bytes;
 }
 
-void ChargeLaunch() { ChargeHost(Micros(Settings().profile->costs.launch_us)); }
+void ChargeLaunch() { ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls); }
 
 }  // namespace
 
@@ -128,7 +128,7 @@ void SetOpOnCpu(const char* name) {
 
 void ChargeOp(int nested) {
   const Costs& costs = Settings().profile->costs;
-  ChargeHost(Micros(nested != 0 ? costs.nested_op_us : costs.op_us));
+  ChargeHost(Micros(nested != 0 ? costs.nested_op_us : costs.op_us), Busy::kOperators);
 }
 
 void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses, size_t count,

@@ -34,7 +34,7 @@ Stream& PerThreadStream() {
 }
 
 const Costs& CostsOf() { return Settings().profile->costs; }
-void ChargeEventCall() { ChargeHost(Micros(CostsOf().event_us)); }
+void ChargeEventCall() { ChargeHost(Micros(CostsOf().event_us), Busy::kCalls); }
 
 // Queries in a row that said NOT_READY, of whatever: a program that polls a new event each time gets on too.
 uint64_t refusals = 0;  // guarded by the lock of order.h

@@ -18,7 +18,7 @@ namespace {
 struct Mark {
   Nanos done = 0;
   Usage usage{};
-  Nanos waited[kWaits] = {};
+  Nanos waited[kWaits] = {}, worked[kBusy] = {};
 };
 
 struct Steps {
@@ -34,6 +34,7 @@ Mark TakeMark() {
   mark.done = std::max(LatestDoneLocked(), LatestHost());
   mark.usage = UsageLocked();
   for (size_t i = 0; i < kWaits; ++i) mark.waited[i] = Waited(static_cast<Wait>(i));
+  for (size_t i = 0; i < kBusy; ++i) mark.worked[i] = Worked(static_cast<Busy>(i));
   return mark;
 }
 
@@ -46,23 +47,35 @@ std::string Share(const char* name, Nanos part, Nanos whole) {
   return text;
 }
 
+// " a 1.0 %, b 2.0 %" of those that are not 0.
+template <typename Kind, size_t kCount>
+std::string Shares(const Nanos (&from)[kCount], const Nanos (&to)[kCount], Nanos whole) {
+  std::string text;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (to[i] == from[i]) continue;
+    text += (text.empty() ? "" : ",") + Share(NameOf(static_cast<Kind>(i)), to[i] - from[i], whole);
+  }
+  return text.empty() ? " nothing" : text;
+}
+
 // What lies between two marks.
 void PrintShares(const Mark& from, const Mark& to) {
   const Nanos whole = std::max<Nanos>(to.done - from.done, 1);
-  std::string busy, idle, waits;
-  for (size_t i = 0; i < kEngines; ++i) {
-    const Nanos time = to.usage.busy[i] - from.usage.busy[i];
-    if (i == 0 || time > 0)
-      busy += (busy.empty() ? "" : ",") + Share(NameOf(static_cast<Engine>(i)), time, whole);
-  }
-  idle = Share("for the host", to.usage.idle_for_host - from.usage.idle_for_host, whole) + "," +
-         Share("for copies and other streams", to.usage.idle_for_others - from.usage.idle_for_others, whole);
-  for (size_t i = 0; i < kWaits; ++i) {
-    const Nanos time = to.waited[i] - from.waited[i];
-    if (time > 0) waits += (waits.empty() ? "" : ",") + Share(NameOf(static_cast<Wait>(i)), time, whole);
-  }
-  Note("timing: busy%s; SMs idle%s", busy.c_str(), idle.c_str());
-  Note("timing: host threads blocked on%s", waits.empty() ? " nothing" : waits.c_str());
+  Note("timing: busy%s; SMs idle%s,%s", Shares<Engine>(from.usage.busy, to.usage.busy, whole).c_str(),
+       Share("for the host", to.usage.idle_for_host - from.usage.idle_for_host, whole).c_str(),
+       Share("for copies and other streams", to.usage.idle_for_others - from.usage.idle_for_others, whole)
+           .c_str());
+  Note("timing: host threads busy with%s; blocked on%s", Shares<Busy>(from.worked, to.worked, whole).c_str(),
+       Shares<Wait>(from.waited, to.waited, whole).c_str());
+}
+
+// Lengths of the steps, the shortest first; without the first step, which allocates.
+std::vector<Nanos> StepsLocked() {
+  std::vector<Nanos> lengths;
+  for (size_t i = 1; i < steps.ends.size(); ++i)
+    lengths.push_back(steps.ends[i].done - steps.ends[i - 1].done);
+  std::sort(lengths.begin(), lengths.end());
+  return lengths;
 }
 
 }  // namespace
@@ -79,19 +92,22 @@ void TimingAtExit() {
   if (!Settings().timing) return;
   const Mark now = TakeMark();
   std::lock_guard<std::mutex> lock(steps.mutex);
-  const std::vector<Mark>& ends = steps.ends;
-  if (ends.size() < 2) {
+  const std::vector<Nanos> lengths = StepsLocked();
+  if (lengths.empty()) {
     Note("timing: %.3f ms in all; no steps were seen", Milliseconds(now.done));
     PrintShares({}, now);
     return;
   }
-  std::vector<Nanos> lengths;
-  for (size_t i = 1; i < ends.size(); ++i) lengths.push_back(ends[i].done - ends[i - 1].done);
-  std::sort(lengths.begin(), lengths.end());
   Note("timing: step %.3f ms, the median of %zu (%.3f to %.3f); %.3f ms in all",
        Milliseconds(lengths[lengths.size() / 2]), lengths.size(), Milliseconds(lengths.front()),
        Milliseconds(lengths.back()), Milliseconds(now.done));
-  PrintShares(ends.front(), ends.back());
+  PrintShares(steps.ends.front(), steps.ends.back());
+}
+
+StepTimes TimesOfSteps() {
+  std::lock_guard<std::mutex> lock(steps.mutex);
+  const std::vector<Nanos> lengths = StepsLocked();
+  return lengths.empty() ? StepTimes{} : StepTimes{lengths.size(), lengths[lengths.size() / 2]};
 }
 
 }  // namespace weir::emulated

@@ -19,8 +19,16 @@ inline Nanos Micros(double amount) { return static_cast<Nanos>(amount * 1e3 + 0.
 inline Nanos TimeFor(double amount, double rate) { return static_cast<Nanos>(amount / rate + 0.5); }
 
 Nanos HostNow();
+
+// What a thread works on. kCalls: launches, copies, events and the like; kMemory: allocating, freeing and pinning.
+enum class Busy { kOperators, kCalls, kMapping, kMemory, kWeir };
+inline constexpr size_t kBusy = 5;
+const char* NameOf(Busy what);
 // This thread works for so long.
-void ChargeHost(Nanos time);
+void ChargeHost(Nanos time, Busy what);
+// What threads worked in all; of threads that run at once some may be lost.
+Nanos Worked(Busy what);
+
 // What another thread did at `time` comes before what this one does from now on.
 void HostReaches(Nanos time);
 

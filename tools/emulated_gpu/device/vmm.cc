@@ -87,7 +87,7 @@ void TakeMapperTime(double microseconds, size_t handles) {
     done = RunForHostLocked(Engine::kMapper, time);
   }
   HostWaits(done - time, Wait::kMapper);
-  ChargeHost(time);
+  ChargeHost(time, Busy::kMapping);
 }
 const Costs& TheCosts() { return Settings().profile->costs; }
 
