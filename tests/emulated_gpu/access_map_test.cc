@@ -66,7 +66,7 @@ TEST(AccessMap, Add_FindsAConflictExactlyWhereTheModelDoes) {
       possible = possible || meets;
       certain = certain || (meets && !kept.hidden);
     }
-    Past past{index, access.tick, nullptr};
+    Past past{index, access.tick, 0, nullptr};
     PlaceAccess conflict;
     const bool found = map.Add(begin, end, access, past, completed, &conflict);
     ASSERT_TRUE(found || !certain) << "round " << round;
@@ -90,7 +90,7 @@ TEST(AccessMap, Size_StaysSmallWhenRangesAreReusedInOtherPieces) {
   for (Tick tick = 1; tick <= 20000; ++tick) {
     const Place begin = random() % 100000;
     PlaceAccess access{0, tick, tick, true, {}};
-    map.Add(begin, begin + 1 + random() % 20000, access, {0, tick, nullptr}, completed, &conflict);
+    map.Add(begin, begin + 1 + random() % 20000, access, {0, tick, 0, nullptr}, completed, &conflict);
     if (tick % 100 == 0) Raise(completed, 0, tick);
   }
   EXPECT_LT(map.size(), 2100u);
@@ -100,10 +100,10 @@ TEST(AccessMap, WholeWrites_MakeOneSegmentOfMany) {
   AccessMap map;
   PlaceAccess conflict;
   for (Place at = 0; at < 100; ++at)
-    map.Add(at, at + 1, {0, at + 1, 0, true, {}}, {0, at + 1, nullptr}, {}, &conflict);
-  map.Add(0, 100, {0, 101, 0, true, {}}, {0, 101, nullptr}, {}, &conflict);
+    map.Add(at, at + 1, {0, at + 1, 0, true, {}}, {0, at + 1, 0, nullptr}, {}, &conflict);
+  map.Add(0, 100, {0, 101, 0, true, {}}, {0, 101, 0, nullptr}, {}, &conflict);
   EXPECT_EQ(map.size(), 1u);
-  EXPECT_TRUE(map.Add(50, 51, {1, 1, 0, false, {}}, {1, 1, nullptr}, {}, &conflict));
+  EXPECT_TRUE(map.Add(50, 51, {1, 1, 0, false, {}}, {1, 1, 0, nullptr}, {}, &conflict));
   EXPECT_EQ(conflict.tick, 101u);
 }
 
