@@ -83,6 +83,16 @@ class RunsTest(unittest.TestCase):
             steps[kernels] = float(first[1][0].split()[1])
         self.assertAlmostEqual(steps["cpu"] / steps["none"], 1, delta=0.1)  # they compose a few operators differently
 
+    def test_steps_that_the_program_marks(self):
+        _, lines = run("""
+import torch
+x = torch.ones(1 << 20, device="cuda")
+for _ in range(6):
+    with torch.profiler.record_function("step"):
+        y = x + 1
+""", "none")
+        self.assertRegex(lines[0], r"^step \d+\.\d+ ms, the median of 5 ")
+
     def test_job_without_steps(self):
         _, lines = run("import torch; torch.ones(1000, device='cuda').sum().item()", "none")
         self.assertRegex(lines[0], r"^\d+\.\d+ ms in all; no steps were seen$")

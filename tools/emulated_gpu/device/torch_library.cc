@@ -41,6 +41,10 @@ std::string TorchVersion() {
   return text;
 }
 
+bool ObservesOps() {
+  return Settings().kernels == Kernels::kNone && (Settings().checks || Settings().timing);
+}
+
 // False when torch is not there yet.
 bool Load() {
   const std::string torch = TorchVersion();
@@ -53,7 +57,7 @@ bool Load() {
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
   static const WeirEmulatedHost host = {3,
-                                        Settings().checks && Settings().kernels == Kernels::kNone ? 1 : 0,
+                                        ObservesOps() ? 1 : 0,
                                         Settings().kernels == Kernels::kCpu ? 1 : 0,
                                         CountLaunch,
                                         SetOpOnCpu,

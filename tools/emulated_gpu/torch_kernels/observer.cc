@@ -48,7 +48,7 @@ struct CacheSlot {
   const char* overload = nullptr;
   const KnownOp* op = nullptr;
 };
-thread_local std::array<CacheSlot, 512> cache;
+thread_local std::array<CacheSlot, 4096> cache;
 
 const KnownOp* Lookup(const at::RecordFunction& event) {
   const char *name = event.name(), *overload = event.overload_name();
@@ -60,9 +60,11 @@ const KnownOp* Lookup(const at::RecordFunction& event) {
 }
 
 thread_local Accesses accesses;
+thread_local std::vector<const KnownOp*> open_ops;  // that began and have not ended; null: no operator
 
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   const KnownOp* op = Lookup(event);
+  open_ops.push_back(op);
   accesses.clear();
   if (op == nullptr) {
     Host().begin_op("", nullptr, 0, nullptr);
@@ -83,7 +85,11 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
 void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
   accesses.clear();
   for (const c10::IValue& result : event.outputs()) AddBytes(result, true, accesses);
-  const KnownOp* op = Lookup(event);
+  const KnownOp* op = nullptr;
+  if (!open_ops.empty()) {  // it is empty when the op began before this looked
+    op = open_ops.back();
+    open_ops.pop_back();
+  }
   Host().end_op(accesses.data(), accesses.size(), op == nullptr ? 1 : op->cost.MovesOfResults());
 }
 
@@ -94,10 +100,13 @@ std::unique_ptr<at::ObserverContext> OnHostStart(const at::RecordFunction&) {
 }
 void OnHostEnd(const at::RecordFunction&, at::ObserverContext*) { --depth; }
 
-// Torch names the range of a step "Optimizer.step#AdamW.step".
+// Torch names the range of an optimizer's step "Optimizer.step#AdamW.step"; a program may name one "step".
 void OnRangeEnd(const at::RecordFunction& event, at::ObserverContext*) {
-  constexpr const char kStep[] = "Optimizer.step#";
-  if (std::strncmp(event.name(), kStep, sizeof kStep - 1) == 0) Host().end_step(event.name());
+  constexpr const char kOptimizer[] = "Optimizer.step#";
+  const char* name = event.name();
+  if (std::strncmp(name, kOptimizer, sizeof kOptimizer - 1) == 0 || std::strcmp(name, "step") == 0) {
+    Host().end_step(name);
+  }
 }
 std::unique_ptr<at::ObserverContext> OnRangeStart(const at::RecordFunction&) { return nullptr; }
 

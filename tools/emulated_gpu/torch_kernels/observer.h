@@ -10,7 +10,8 @@ void ObserveOps();
 // Kernels cpu, the same: tells the emulator that an op began, for its time on the host.
 void ObserveHostTime();
 
-// Both kinds of kernels, the same: tells the emulator when a training step ends, by the ranges of torch's optimizers.
+// Both kinds of kernels, the same: tells the emulator when a step ends, by the ranges of torch's optimizers and those
+// that a program names "step".
 void ObserveSteps();
 
 }  // namespace weir::emulated

@@ -232,7 +232,12 @@ int TypeOf(const c10::IValue& value, bool convolves) {
                                                                             : WEIR_EMULATED_FP32;
 }
 
-double Bytes(const WeirEmulatedAccess& access) { return static_cast<double>(access.size * access.rows); }
+// Of argument `index`, which the operator may write.
+double MovesOf(Traffic traffic, size_t index, bool written) {
+  const bool picked = traffic == Traffic::kPicks || traffic == Traffic::kAddsInto;
+  if (picked && index == 0) return 0;
+  return traffic == Traffic::kAddsInto || (written && traffic != Traffic::kOverwrites) ? 2 : 1;
+}
 
 }  // namespace
 
@@ -241,7 +246,7 @@ OpCost::OpCost(const c10::FunctionSchema& schema)
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
     // The fused optimizers may scale gradients in place; they do not in the usual case.
-    written_.push_back(IsWritten(argument) && argument.name() != "grads");
+    moves_.push_back(MovesOf(traffic_, i, IsWritten(argument) && argument.name() != "grads"));
     if (argument.name() == "is_causal" || argument.name() == "custom_mask_type")
       causal_ = static_cast<int>(i);
   }
@@ -250,15 +255,6 @@ OpCost::OpCost(const c10::FunctionSchema& schema)
     first_ = formula->first;
   }
   convolves_ = schema.name().find("conv") != std::string::npos;
-}
-
-double OpCost::BytesOf(size_t index, const WeirEmulatedAccess* begin, const WeirEmulatedAccess* end) const {
-  if (index == 0 && (traffic_ == Traffic::kPicks || traffic_ == Traffic::kAddsInto)) return 0;
-  const bool twice = traffic_ == Traffic::kAddsInto ||
-                     (traffic_ != Traffic::kOverwrites && index < written_.size() && written_[index]);
-  double bytes = 0;
-  for (; begin != end; ++begin) bytes += Bytes(*begin);
-  return twice ? 2 * bytes : bytes;
 }
 
 void OpCost::AddOperations(Arguments arguments, WeirEmulatedWork* work) const {

@@ -28,7 +28,11 @@ class OpCost {
   explicit OpCost(const c10::FunctionSchema& schema);
 
   // Bytes moved for argument `index`, which has these accesses.
-  double BytesOf(size_t index, const WeirEmulatedAccess* begin, const WeirEmulatedAccess* end) const;
+  double BytesOf(size_t index, const WeirEmulatedAccess* begin, const WeirEmulatedAccess* end) const {
+    double bytes = 0;
+    for (; begin != end; ++begin) bytes += static_cast<double>(begin->size * begin->rows);
+    return index < moves_.size() ? moves_[index] * bytes : bytes;
+  }
   // How often bytes of results are moved that are no arguments.
   double MovesOfResults() const { return traffic_ == Traffic::kPicks ? 2 : 1; }
   // Sets the operations of a call with these arguments and their type; leaves them at 0 where memory decides.
@@ -39,8 +43,8 @@ class OpCost {
   friend struct Formulas;
 
   Traffic traffic_ = Traffic::kPlain;
-  std::vector<bool> written_;
-  size_t first_ = 0;  // the tensor whose type the operations have
+  std::vector<double> moves_;  // how often the bytes of each argument are moved
+  size_t first_ = 0;           // the tensor whose type the operations have
   Count count_ = nullptr;
   bool convolves_ = false;  // fp32 may be TF32 by cuDNN's switch, not by cuBLAS's
   int causal_ = -1;         // argument that says whether attention is causal
