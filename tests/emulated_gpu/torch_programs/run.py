@@ -18,7 +18,7 @@ import tempfile
 import torch
 
 FOLDER = pathlib.Path(__file__).parent
-KERNELS = {"without_kernels": "none"}
+KERNELS = {"without_kernels": "none", "cudnn_path": "none"}
 
 
 def run_cases(program: str, device: str, output: str) -> None:

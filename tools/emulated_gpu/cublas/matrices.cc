@@ -38,12 +38,12 @@ void AddAccesses(const Matrix& matrix, std::vector<Access>* accesses) {
 }
 
 cublasStatus_t Note(const char* call, CUstream handle, const Matrix* matrices, size_t count,
-                    Operations operations) {
+                    const Operations* operations) {
   Stream* stream = FindStream(handle, call);
   if (stream == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   thread_local std::vector<Access> accesses;  // keeps its room
   accesses.clear();
-  WeirEmulatedWork work{0, operations.count, operations.type};
+  WeirEmulatedWork work{};
   for (size_t i = 0; i < count; ++i) {
     const Matrix& matrix = matrices[i];
     const auto begin = reinterpret_cast<uintptr_t>(matrix.base);
@@ -56,6 +56,12 @@ cublasStatus_t Note(const char* call, CUstream handle, const Matrix* matrices, s
           static_cast<double>(matrix.rows * matrix.cols * matrix.batch) * static_cast<double>(matrix.element);
     }
   }
+  if (operations == nullptr) {
+    NoteLaunchOfOp(*stream, call, accesses.data(), accesses.size());
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  work.operations = operations->count;
+  work.type = operations->type;
   NoteLibraryLaunch(*stream, call, accesses.data(), accesses.size(), work);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -139,7 +145,12 @@ Operations ProductOperations(int64_t m, int64_t n, int64_t k, int64_t batch, cud
 cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count,
                                Operations operations) {
   if (LaunchLibraryCall(call) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_SUPPORTED;
-  return Note(call, stream, matrices, count, operations);
+  return Note(call, stream, matrices, count, &operations);
+}
+
+cublasStatus_t ComputeForOp(const char* call, CUstream stream, const Matrix* matrices, size_t count) {
+  if (LaunchLibraryCall(call) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return Note(call, stream, matrices, count, nullptr);
 }
 
 cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer_list<Matrix> matrices,
@@ -149,7 +160,7 @@ cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer
   std::array<Matrix, 8> all;
   if (!PlaceOfHandle(handle, call, &stream, &all[0])) return CUBLAS_STATUS_NOT_INITIALIZED;
   std::copy(matrices.begin(), matrices.end(), all.begin() + 1);
-  return Note(call, stream, all.data(), matrices.size() + 1, operations);
+  return Note(call, stream, all.data(), matrices.size() + 1, &operations);
 }
 
 }  // namespace weir::emulated

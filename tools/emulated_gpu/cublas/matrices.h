@@ -50,6 +50,8 @@ cublasStatus_t Compute(const char* call, cublasHandle_t handle, std::initializer
                        Operations operations = {});
 cublasStatus_t ComputeOnStream(const char* call, CUstream stream, const Matrix* matrices, size_t count,
                                Operations operations);
+// As ComputeOnStream, but for the clock the call does what the op around it does.
+cublasStatus_t ComputeForOp(const char* call, CUstream stream, const Matrix* matrices, size_t count);
 // Of an m by k times k by n product, `batch` times, whose operands are of `type`; `tf32`: fp32 may be rounded.
 Operations ProductOperations(int64_t m, int64_t n, int64_t k, int64_t batch, cudaDataType type, bool tf32);
 

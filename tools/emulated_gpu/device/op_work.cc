@@ -214,6 +214,10 @@ void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, siz
     found.push_back({pointers[i], 1, Use::kUnknown});
     if (stack.depth > 0) stack.ops[stack.depth - 1].unknown.push_back({&stream, pointers[i]});
   }
+  NoteLaunchOfOp(stream, what, found.data(), found.size());
+}
+
+void NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count) {
   if (stack.depth > 0) {
     OpTime& time = stack.ops[stack.depth - 1].time;
     time.open = time.open || time.stream == nullptr;
@@ -221,7 +225,7 @@ void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, siz
   }
   const Demand kernel = KernelDemand(1);
   ChargeLaunch();
-  NoteWork(stream, what, found.data(), found.size(), &kernel);
+  NoteWork(stream, what, accesses, count, &kernel);
 }
 
 void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,

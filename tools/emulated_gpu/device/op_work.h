@@ -39,6 +39,9 @@ void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, siz
 void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
                        const WeirEmulatedWork& work);
 
+// A call of a library that does the work of the op around it, with this memory.
+void NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count);
+
 // Gives the ops of this thread that have launched their time, before anything else that the clock sees.
 void FinishOps();
 

@@ -38,7 +38,7 @@ struct WeirEmulatedWork {
 struct WeirEmulatedHost {
   int version;                 // 3
   int observe_ops;             // 1: call begin_op and end_op
-  int cpu_kernels;             // 1: register CPU versions of the CUDA ops; 0: only switch cuDNN off
+  int cpu_kernels;             // 1: register CPU versions of the CUDA ops and switch cuDNN off
   void (*count_launch)(void);  // an op ran on the CPU
   void (*set_op)(
       const char* name);  // the op that this thread runs, "" when done; the text outlives the process

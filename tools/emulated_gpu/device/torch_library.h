@@ -1,5 +1,5 @@
-// Finds and installs what the emulator needs inside torch: CPU versions of the CUDA ops (kernels cpu) and
-// cuDNN off.
+// Finds and installs what the emulator needs inside torch: CPU versions of the CUDA ops (kernels cpu), or
+// the observer of ops (kernels none).
 #ifndef WEIR_EMULATED_GPU_DEVICE_TORCH_LIBRARY_H_
 #define WEIR_EMULATED_GPU_DEVICE_TORCH_LIBRARY_H_
 

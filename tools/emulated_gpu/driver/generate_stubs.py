@@ -3,7 +3,7 @@
 
 Usage: generate_stubs.py cuda.h symbols.txt OUTPUT_FOLDER
 
-stubs.S        a weak entry point per cu* function of cuda.h and per cudart/cuBLAS/CUPTI name of symbols.txt; an implementation
+stubs.S        a weak entry point per cu* function of cuda.h and per cudart/cuBLAS/cuDNN/CUPTI name of symbols.txt; an implementation
                with the same name replaces it at link time. A stub tells its name to refusals.cc.
 driver_table.c sorted table from name to newest version, for cuGetProcAddress and cudaGetDriverEntryPointByVersion.
 """
@@ -28,7 +28,7 @@ COMPUTES = re.compile(r"^cublas([SDCZ]|I[sdcz]|Gemm|Dot|Axpy|Scal|Nrm2|Rot)|^cub
 NO_COMPUTE = re.compile(r"^cublas(Set(Stream|Workspace|MathMode|PointerMode|SmCountTarget)|Create|Destroy)")
 
 
-KINDS = ("refuse_driver", "refuse_cudart", "refuse_cublas", "compute_cublas", "refuse_cupti")
+KINDS = ("refuse_driver", "refuse_cudart", "refuse_cublas", "compute_cublas", "refuse_cudnn", "refuse_cupti")
 
 
 def driver_names(header: str) -> tuple[set[str], dict[str, str]]:
@@ -46,6 +46,8 @@ def kind(name: str) -> str:
     if name.startswith("cublas"):
         computes = COMPUTES.match(name) and not NO_COMPUTE.match(name)
         return "weir_compute_cublas" if computes else "weir_refuse_cublas"
+    if name.startswith("cudnn"):
+        return "weir_refuse_cudnn"
     if name.startswith("cupti"):
         return "weir_refuse_cupti"
     return "weir_refuse_cudart" if name.startswith(("cuda", "__cuda")) else "weir_refuse_driver"

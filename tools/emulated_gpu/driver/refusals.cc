@@ -26,6 +26,11 @@ extern "C" {
   return LaunchLibraryCall(name) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+[[gnu::visibility("hidden")]] int weir_refuse_cudnn(const char* name) {
+  NoteNotSupported(name);
+  return 3000;  // CUDNN_STATUS_NOT_SUPPORTED, cudnn_graph.h
+}
+
 // The profiler's interface: torch.profiler goes on with what the CPU side sees.
 [[gnu::visibility("hidden")]] int weir_refuse_cupti(const char* name) {
   NoteNotSupported(name);

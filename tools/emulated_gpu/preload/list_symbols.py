@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Regenerates symbols.txt: every cudart, cuBLAS, cuBLASLt and CUPTI name that the libraries of torch's wheels leave undefined.
+"""Regenerates symbols.txt: every cudart, cuBLAS, cuBLASLt, cuDNN and CUPTI name that the libraries of torch's wheels leave undefined.
 
 Usage: list_symbols.py TORCH_LIB_FOLDER... > symbols.txt     (needs `nm`; one folder for each torch minor that Weir is built for)
 The list is checked in so that a build needs no torch wheel; a test compares it with the wheels in use.
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 LIBRARIES = ("libtorch_cpu", "libtorch_cuda", "libc10_cuda", "libtorch_python", "libtorch_cuda_linalg", "libtorch_nvshmem")
-WANTED = re.compile(r"^(__cuda|cuda|cublas|cupti)\w+$")
+WANTED = re.compile(r"^(__cuda|cuda|cublas|cudnn|cupti)\w+$")
 
 
 def undefined(library: pathlib.Path) -> set[str]:

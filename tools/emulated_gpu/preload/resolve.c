@@ -55,14 +55,18 @@ static void load_emulator(void) {
   if (emulator == NULL) fprintf(stderr, "weir: emulated GPU: cannot load %s: %s\n", path, dlerror());
 }
 
-// cudaErrorNotSupported is 801, CUBLAS_STATUS_NOT_SUPPORTED is 15 (driver_types.h, cublas_api.h).
+// cudaErrorNotSupported is 801, CUBLAS_STATUS_NOT_SUPPORTED is 15, CUDNN_STATUS_NOT_SUPPORTED is 3000 (driver_types.h,
+// cublas_api.h, cudnn_graph.h).
 static int no_cuda_entry(void) { return 801; }
 static int no_cublas_entry(void) { return 15; }
+static int no_cudnn_entry(void) { return 3000; }
 static int no_device(void) { return 100; }  // cudaErrorNoDevice
 
 static void* missing(const char* name) {
-  if (refused && strncmp(name, "cublas", 6) != 0) return (void*)&no_device;
+  const int of_cudart = strncmp(name, "cublas", 6) != 0 && strncmp(name, "cudnn", 5) != 0;
+  if (refused && of_cudart) return (void*)&no_device;
   fprintf(stderr, "weir: emulated GPU: %s is not there: NOT_SUPPORTED\n", name);
+  if (strncmp(name, "cudnn", 5) == 0) return (void*)&no_cudnn_entry;
   return strncmp(name, "cublas", 6) == 0 ? (void*)&no_cublas_entry : (void*)&no_cuda_entry;
 }
 
@@ -73,9 +77,12 @@ static void* real_entry_point(const char* name) {
   static const char* const cudart[] = {"libcudart.so.13", "libcudart.so.12", NULL};
   static const char* const cublas[] = {"libcublas.so.13", "libcublas.so.12", NULL};
   static const char* const cublas_lt[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+  static const char* const cudnn[] = {"libcudnn.so.9", NULL};
   static const char* const cupti[] = {"libcupti.so.13", "libcupti.so.12", NULL};
   const char* const* libraries = strncmp(name, "cupti", 5) == 0 ? cupti : cudart;
-  if (strncmp(name, "cublasLt", 8) == 0) {
+  if (strncmp(name, "cudnn", 5) == 0) {
+    libraries = cudnn;
+  } else if (strncmp(name, "cublasLt", 8) == 0) {
     libraries = cublas_lt;
   } else if (strncmp(name, "cublas", 6) == 0) {
     libraries = cublas;
@@ -91,7 +98,11 @@ void* weir_entry_point(const char* name) {
   void* found = NULL;
   if (weir_emulation_wanted()) {
     pthread_once(&emulator_once, load_emulator);
-    if (emulator != NULL) found = dlsym(emulator, name);
+    if (emulator != NULL) {
+      found = dlsym(emulator, name);
+    } else if (strcmp(name, "cudnnGetVersion") == 0 || strcmp(name, "cudnnGetProperty") == 0) {
+      found = real_entry_point(name);  // asked without a device
+    }
   } else {
     found = real_entry_point(name);
   }

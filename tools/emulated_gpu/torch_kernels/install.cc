@@ -86,11 +86,10 @@ const WeirEmulatedHost& Host() { return *host_table; }
 extern "C" __attribute__((visibility("default"))) int weir_emulated_install(const WeirEmulatedHost* host) {
   if (host->version != 3) return 1;
   weir::emulated::host_table = host;
-  // cuDNN brings its own cudart and drives private interfaces of the driver: both kernel modes take torch's
-  // own kernels.
-  at::globalContext().setUserEnabledCuDNN(false);
-  at::globalContext().setSDPUseCuDNN(false);
   if (host->cpu_kernels != 0) {
+    // The CPU has no cuDNN: ops compose as they do there.
+    at::globalContext().setUserEnabledCuDNN(false);
+    at::globalContext().setSDPUseCuDNN(false);
     weir::emulated::RegisterKernels();
     weir::emulated::ObserveHostTime();
   }
