@@ -168,7 +168,7 @@ bool DeviceAllocator::IsPendingLocked(const Block* block) const {
 void DeviceAllocator::WaitForDestroyedStreams(const std::vector<StreamUse>& uses) {
   {
     ScopedContext context(driver_, config_.device);
-    WaitScope waiting;
+    WaitScope waiting(trace::WaitCause::kStreams);
     absl::Status waited = driver_.SynchronizeContext();
     if (!waited.ok()) {  // their blocks are lost
       Log(LogLevel::kWarn, "a stream could not be waited for: ", waited.message());
@@ -221,7 +221,7 @@ bool DeviceAllocator::FinishFrees(bool wait) {
       }
       if (any || !wait || oldest.first.handle == nullptr) break;
     }
-    WaitScope waiting;
+    WaitScope waiting(trace::WaitCause::kStreams);
     absl::Status status = driver_.SynchronizeEvent(oldest.first);
     if (!status.ok()) break;
     LockHolder lock(&mutex_);

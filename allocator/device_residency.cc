@@ -113,7 +113,7 @@ absl::Status DeviceAllocator::WaitUntilPassed(const StreamUses& uses) {
     if (fence.event.handle == nullptr) continue;
     absl::StatusOr<bool> passed = driver_.QueryEvent(fence.event);
     if (!passed.ok() || !*passed) {
-      WaitScope waiting;
+      WaitScope waiting(trace::WaitCause::kStreams);
       NvtxRange range(RangeKind::kWait, Bytes());
       absl::Status status = driver_.SynchronizeEvent(fence.event);
       if (!status.ok()) result = status;

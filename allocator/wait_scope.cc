@@ -1,5 +1,7 @@
 #include "allocator/wait_scope.h"
 
+#include "trace/recorder.h"
+
 namespace weir {
 namespace {
 
@@ -8,12 +10,13 @@ std::atomic<uint64_t> waits{0};
 
 }  // namespace
 
-WaitScope::WaitScope() {
+WaitScope::WaitScope(trace::WaitCause cause) : cause_(cause), began_ns_(trace::On() ? trace::Now() : 0) {
   waits.fetch_add(1, std::memory_order_relaxed);
   if (hooks.begin != nullptr) token_ = hooks.begin();
 }
 
 WaitScope::~WaitScope() {
+  if (began_ns_ != 0) trace::RecordWait(cause_, began_ns_);
   if (hooks.end != nullptr) hooks.end(token_);
 }
 

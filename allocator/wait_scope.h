@@ -1,10 +1,13 @@
 // A wait of a user's thread: for the GPU, for a turn, for pins of another thread. No Weir lock is held inside. The torch
-// side is told before and after, so that it can release the GIL (R11): the thread that is waited for may need it.
+// side is told before and after, so that it can release the GIL (R11): the thread that is waited for may need it. A trace gets
+// cause and duration.
 #ifndef WEIR_ALLOCATOR_WAIT_SCOPE_H_
 #define WEIR_ALLOCATOR_WAIT_SCOPE_H_
 
 #include <atomic>
 #include <cstdint>
+
+#include "trace/format.h"
 
 namespace weir {
 
@@ -15,7 +18,7 @@ struct WaitHooks {
 
 class WaitScope {
  public:
-  WaitScope();
+  explicit WaitScope(trace::WaitCause cause);
   ~WaitScope();
   WaitScope(const WaitScope&) = delete;
   WaitScope& operator=(const WaitScope&) = delete;
@@ -26,6 +29,8 @@ class WaitScope {
   static uint64_t count();
 
  private:
+  const trace::WaitCause cause_;
+  const uint64_t began_ns_;  // 0: there was no trace
   void* token_ = nullptr;
 };
 

@@ -8,6 +8,7 @@
 #include "allocator/wait_scope.h"
 #include "offload/pager.h"
 #include "offload/waiting_pinner.h"
+#include "trace/recorder.h"
 
 namespace weir {
 absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, Stream stream) {
@@ -40,7 +41,7 @@ absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Str
       if (freed.ok() && freed->count() == 0) freed = Evict(missing, stream, refusal);
       if (!freed.ok()) return freed.status();
       if (freed->count() > 0 || device_.FinishFrees(/*wait=*/true)) continue;
-      WaitScope waiting;
+      WaitScope waiting(trace::WaitCause::kPins);
       LockHolder lock(&device_.mutex());
       if (device_.PinEpochLocked() != pin_epoch) continue;
       if (device_.ActivePinnersLocked() > 0 && !Without(Safeguard::kWaitForPins)) {
@@ -157,7 +158,7 @@ void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
 namespace {
 absl::Status WaitForDevice(Driver& driver) {
   if (Without(Safeguard::kUseOnAnyStreamPassed)) return absl::OkStatus();
-  WaitScope waiting;
+  WaitScope waiting(trace::WaitCause::kStreams);
   return driver.SynchronizeContext();
 }
 }  // namespace
@@ -205,7 +206,7 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   absl::StatusOr<Event> done = status.ok() ? device_.events().Record(stream) : absl::StatusOr<Event>(status);
   status = done.status();
   if (done.ok()) {
-    WaitScope waiting;
+    WaitScope waiting(trace::WaitCause::kCopyOut);
     if (!Without(Safeguard::kCopyOutBeforeUnmap)) status = driver_.SynchronizeEvent(*done);
     events.push_back(*done);
   }
@@ -234,6 +235,8 @@ absl::StatusOr<PageCount> Pager::UnmapVictims(std::vector<Victim>& victims) {
       return status;
     }
     freed += victim.extent->pages.count;
+    trace::RecordMove(trace::Kind::kEvict, device_.device().value,
+                      device_.space().AddressOf(victim.extent->pages), victim.extent->bytes());
     {
       LockHolder lock(&device_.mutex());
       ++counters_.evictions;
@@ -299,7 +302,7 @@ bool Pager::SettleFills(bool wait) {
       });
     }
     if (!released.empty() || !wait || oldest.handle == nullptr) break;
-    WaitScope waiting;
+    WaitScope waiting(trace::WaitCause::kCopyIn);
     if (!driver_.SynchronizeEvent(oldest).ok()) break;
     waited_for = oldest;
   }

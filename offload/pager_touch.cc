@@ -8,6 +8,7 @@
 #include "allocator/wait_scope.h"
 #include "offload/pager.h"
 #include "offload/waiting_pinner.h"
+#include "trace/recorder.h"
 
 namespace weir {
 
@@ -130,6 +131,8 @@ absl::Status Pager::Fetch(Extent* extent, FrameReservation frames, Stream stream
     device_.frames().Return(back);
     return event.status();
   }
+  trace::RecordMove(trace::Kind::kFetch, device_.device().value, device_.space().AddressOf(pages),
+                    pages.count.bytes());
   LockHolder lock(&device_.mutex());
   device_.BeginFillLocked(extent, Fill{stream, *event});
   AllowLocked(extent);
@@ -164,7 +167,7 @@ absl::Status Pager::WaitFor(Stream stream) {
   if (!event.ok()) return event.status();
   absl::Status status;
   {
-    WaitScope waiting;
+    WaitScope waiting(trace::WaitCause::kCopyIn);
     status = driver_.SynchronizeEvent(*event);
   }
   device_.events().Return(*event);

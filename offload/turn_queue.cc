@@ -20,7 +20,7 @@ void TurnQueue::Turn::Take() {
       return;
     }
   }
-  WaitScope waiting;  // may release the GIL, so not under the mutex
+  WaitScope waiting(trace::WaitCause::kTurn);  // may release the GIL, so not under the mutex
   LockHolder lock(&queue_.mutex_);
   queue_.Wait(number_);
 }
@@ -47,7 +47,7 @@ bool TurnQueue::Turn::StepAside() {
     LockHolder lock(&queue_.mutex_);
     if (queue_.waiting_.empty() || *queue_.waiting_.rbegin() < number_) return false;
   }
-  WaitScope waiting;
+  WaitScope waiting(trace::WaitCause::kTurn);
   LockHolder lock(&queue_.mutex_);
   uint64_t seen = queue_.finished_;
   queue_.taken_ = false;

@@ -15,6 +15,7 @@
 #include "pytorch_plugin/allocator_stats.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/op_guard.h"
+#include "pytorch_plugin/op_trace.h"
 #include "pytorch_plugin/refuse.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/thread_state.h"
@@ -143,6 +144,7 @@ class WeirAllocator final : public AnyMinorAllocator {
     WeirError error;
     if (weir_init(device_count, &error) == WEIR_OK) {
       device_count_.store(device_count);
+      EnableOpTrace();
     } else {
       StandDown(device_count, error);
     }

@@ -8,6 +8,7 @@
 
 #include "allocator/base/log.h"
 #include "pytorch_plugin/runtime.h"
+#include "trace/recorder.h"
 
 namespace weir {
 namespace {
@@ -46,6 +47,7 @@ int32_t Fail(WeirError* error, const absl::Status& status) {
 int32_t FailOn(Device& device, Bytes requested, const absl::Status& status, WeirError* error) {
   if (CodeOf(status) != WEIR_OUT_OF_MEMORY) return Fail(error, status);
   Runtime::Get().CountOom();
+  trace::RecordOutOfMemory(device.index.value, requested);
   return Fail(error, WEIR_OUT_OF_MEMORY, OutOfMemoryText(device, requested, std::string(status.message())));
 }
 
@@ -111,14 +113,19 @@ void* weir_allocate(int32_t index, uint64_t bytes, void* stream, WeirError* erro
   }
   absl::StatusOr<DeviceAddr> addr =
       device->allocator->Allocate(Bytes(bytes), Stream::Of(stream), OpPins::OfThisThread());
-  if (addr.ok()) return addr->pointer();
+  if (addr.ok()) {
+    trace::RecordAllocation(index, *addr, Bytes(bytes), Stream::Of(stream));
+    return addr->pointer();
+  }
   FailOn(*device, Bytes(bytes), addr.status(), error);
   return nullptr;
 }
 
 int32_t weir_release(void* address) {
   Device* device = Runtime::Get().Owner(address);
-  return device != nullptr && device->allocator->Free(DeviceAddr::Of(address)) ? 1 : 0;
+  if (device == nullptr) return 0;
+  trace::RecordFree(DeviceAddr::Of(address));  // before another thread can get the same address
+  return device->allocator->Free(DeviceAddr::Of(address)) ? 1 : 0;
 }
 
 void weir_record_stream(void* address, void* stream, int32_t /*external*/) {
@@ -268,6 +275,9 @@ void weir_empty_cache(int32_t index) {
 }
 
 void weir_log(int32_t level, const char* text) { Log(static_cast<LogLevel>(level), text); }
-void weir_exit(void) { Runtime::Get().LogExit(); }
+void weir_exit(void) {
+  trace::Stop();
+  Runtime::Get().LogExit();
+}
 
 }  // extern "C"

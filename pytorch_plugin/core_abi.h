@@ -140,6 +140,32 @@ WEIR_API uint64_t weir_chunk_bytes(int32_t device);
 /* An op was seen by the observer (counter of the exit line). */
 WEIR_API void weir_count_op(void);
 
+/* ---- trace ----------------------------------------------------------------------------------------------- */
+
+typedef struct WeirTraceTensor {
+  void* storage; /* address of its storage on the device */
+  void* data;    /* its first byte; NULL when its bytes do not lie together */
+  uint64_t bytes;
+  uint32_t flags; /* trace/format.h, TensorFlags */
+  int32_t device;
+} WeirTraceTensor;
+
+/* What the plugin tells a trace. No call fails or waits, sum excepted; without a trace (before weir_init, after the disk
+ * was full, in a forked child) they do nothing. `name` is a number from name(); kinds and phases: trace/format.h. */
+typedef struct WeirTrace {
+  int32_t sums; /* sum() is wanted, for the results of each op */
+  uint32_t (*name)(const char* text);
+  void (*op_begin)(uint32_t name, uint32_t kind, int64_t sequence, const WeirTraceTensor* arguments,
+                   size_t count);
+  void (*op_end)(uint32_t name, const WeirTraceTensor* results, size_t count);
+  void (*phase)(uint32_t phase);
+  /* Copies the bytes out behind what is queued on `stream`, waits, and records their checksum. */
+  void (*sum)(const WeirTraceTensor* result, uint32_t number, void* stream);
+} WeirTrace;
+
+/* NULL: no trace is asked for. Known after weir_start. */
+WEIR_API const WeirTrace* weir_trace(void);
+
 /* ---- figures --------------------------------------------------------------------------------------------- */
 
 enum { WEIR_ALL = 0, WEIR_SMALL = 1, WEIR_LARGE = 2, WEIR_POOLS = 3 }; /* same order as torch's StatTypes */

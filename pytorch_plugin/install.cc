@@ -21,6 +21,7 @@
 #include "pytorch_plugin/list_ops.h"
 #include "pytorch_plugin/loader/plugin_entry.h"
 #include "pytorch_plugin/op_guard.h"
+#include "pytorch_plugin/op_trace.h"
 #include "pytorch_plugin/python_hooks.h"
 #include "pytorch_plugin/refuse.h"
 #include "pytorch_plugin/storage_flags.h"
@@ -46,11 +47,13 @@ bool VersionMatches() {
 void Watch() {
   WatchForks();
   std::atexit(&weir_exit);
-  if (weir_wants_observer() == 0) return;
-  RegisterListOps();
-  RegisterObserver();
-  EnableObserver();
-  InstallPythonHooks();
+  if (weir_wants_observer() != 0) {
+    RegisterListOps();
+    RegisterObserver();
+    EnableObserver();
+    InstallPythonHooks();
+  }
+  RegisterOpTrace();
 }
 
 // ---- the pluggable route: torch's CUDAPluggableAllocator keeps the books, the blocks are Weir's
@@ -81,6 +84,7 @@ void StartPluggable() {
     pluggable_is_native.store(true);
     return;
   }
+  EnableOpTrace();
   auto* current = c10::cuda::CUDACachingAllocator::get();
   AcceptDeleter(current->raw_deleter());
   if (auto* pluggable = dynamic_cast<torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator*>(current)) {

@@ -1,5 +1,7 @@
 #include "pytorch_plugin/runtime.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -10,6 +12,7 @@
 #include "allocator/wait_scope.h"
 #include "offload/host_memory.h"
 #include "policies/registry.h"
+#include "trace/recorder.h"
 
 namespace weir {
 
@@ -52,9 +55,20 @@ absl::Status Runtime::Init(int device_count) {
       return absl::FailedPreconditionError(absl::StrCat("device ", i, " has no virtual memory management"));
   }
   StartNvtx(options_.nvtx);
+  StartTrace();
   driver_ = *driver;
   device_count_ = device_count;
   return absl::OkStatus();
+}
+
+void Runtime::StartTrace() {
+  if (options_.trace.empty()) return;
+  char host[256] = "localhost";
+  if (gethostname(host, sizeof host) != 0) host[0] = '\0';
+  host[sizeof host - 1] = '\0';
+  const std::string rank = RankText();
+  const absl::Status status = trace::Start(ExpandLogFile(options_.trace, getpid(), host, rank), rank);
+  if (!status.ok()) Log(LogLevel::kWarn, "WEIR_TRACE: ", status.message(), "; the job runs without a trace");
 }
 
 bool Runtime::HasCap() const {
@@ -184,7 +198,8 @@ void Runtime::LogExit() {
         " evictions=", pager.evictions, " evicted_bytes=", pager.evicted_bytes.count(),
         " fetches=", pager.fetches, " fetched_bytes=", pager.fetched_bytes.count(),
         " stalls=", WaitScope::count(), " ops_observed=", ops_.load(),
-        " threads_started=0 copies=", pager.copies, " driver_calls_steady=", allocator.SteadyDriverCalls(),
+        " threads_started=", trace::ThreadsStarted(), " copies=", pager.copies,
+        " driver_calls_steady=", allocator.SteadyDriverCalls(),
         " peak_frames=", allocator.frames().peak_held().bytes().count(),
         " peak_requested=", counters.requested[kAllPools].peak,
         " peak_ram=", device->ram->peak_used().count(), " out_of_memory=", ooms_.load());

@@ -66,6 +66,8 @@ class Runtime {
   Runtime() = default;
   absl::StatusOr<std::unique_ptr<Device>> SetUp(DeviceIndex index);
   absl::StatusOr<Bytes> RamBudget() const;
+  // WEIR_TRACE; a trace that cannot be written is a line on the log.
+  void StartTrace();
 
   WeirHost host_{};
   Options options_;

@@ -19,12 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a folder may include of Weir: itself and these. The most specific folder counts. (design.md, section 3)
 LAYERS = {
     "allocator/base": [],
-    "allocator": ["allocator"],
+    "trace": ["allocator/base"],
+    "allocator": ["allocator", "trace"],
     "policies": ["allocator/base"],
-    "offload": ["allocator", "policies"],
-    "pytorch_plugin": ["allocator", "policies", "offload"],
-    "tools": ["allocator", "policies", "offload", "pytorch_plugin"],
-    "tests": ["allocator", "policies", "offload", "pytorch_plugin", "tools"],
+    "offload": ["allocator", "policies", "trace"],
+    "pytorch_plugin": ["allocator", "policies", "offload", "trace"],
+    "tools": ["allocator", "policies", "offload", "pytorch_plugin", "trace"],
+    "tests": ["allocator", "policies", "offload", "pytorch_plugin", "tools", "trace"],
 }
 
 # Headers of others, and the only places that may include them.
@@ -39,6 +40,8 @@ BANNED_INCLUDES = [
       "tests/programs/libtorch/", "tools/op_table/"]),
     (r"nvtx3/.*", ["allocator/base/nvtx_range.cc", "tests/allocator/base/fake_nvtx_tool.cc"]),
     (r"liburing.*", ["offload/uring_queue."]),
+    (r"zstd.*", ["trace/frame_codec.cc"]),
+    (r"xxh.*", ["trace/checksum.cc", "tests/programs/libtorch/"]),
     (r"(CLI|nlohmann)/.*", ["tools/weir_command/"]),
 ]
 

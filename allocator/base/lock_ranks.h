@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 // Debian's Abseil is not built for ThreadSanitizer, which therefore does not see what its mutex orders: it is
 // told.
@@ -30,6 +31,7 @@ enum class LockRank : int {
   kFramePool = 70,        // allocator: frames under the cap
   kEventPool = 80,        // allocator/cuda: reusable events
   kStats = 90,            // counters that must be read together
+  kTrace = 95,            // trace: the buffer of records
   kLog = 100,             // the log's file
 };
 
@@ -68,6 +70,12 @@ class ABSL_LOCKABLE RankedMutex {
   void Wait(absl::CondVar* changed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     WEIR_TSAN_RELEASED(this);
     changed->Wait(&mutex_);
+    WEIR_TSAN_ACQUIRED(this);
+  }
+  // The same, for at most `time`.
+  void WaitWithTimeout(absl::CondVar* changed, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    WEIR_TSAN_RELEASED(this);
+    changed->WaitWithTimeout(&mutex_, time);
     WEIR_TSAN_ACQUIRED(this);
   }
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }

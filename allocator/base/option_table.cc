@@ -120,6 +120,14 @@ absl::Status ReadNvtx(absl::string_view text, Options* options) {
   return absl::OkStatus();
 }
 
+absl::Status ReadTrace(absl::string_view text, Options* options) {
+  options->trace = text == "off" ? "" : std::string(text);
+  return absl::OkStatus();  // whether it can be written shows when the job uses CUDA
+}
+absl::Status ReadTraceSums(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->trace_sums);
+}
+
 absl::Status ReadGpu(absl::string_view text, Options* options) {
   if (text == "real") {
     options->gpu = {};
@@ -228,6 +236,15 @@ constexpr OptionRow kTable[] = {
      "NVTX ranges for evictions, fetches, waits and out-of-memory: `auto` and `on` make them when a profiler "
      "is attached.",
      "", false, ReadNvtx},
+    {"WEIR_TRACE", "text", "", "off", "off | FILE",
+     "Records what happens to memory, ops included, in this file, which `weir trace` reads: %p is the "
+     "process "
+     "id, %h the host and %r the rank. The file is replaced if it is an older trace.",
+     "--trace", false, ReadTrace},
+    {"WEIR_TRACE_SUMS", "switch", "", "0", "0 | 1",
+     "Also records a checksum of what each op returns; slow, for every op is waited for and its results are "
+     "copied out.",
+     "", false, ReadTraceSums},
     {"WEIR_STRICT", "switch", "", "0", "0 | 1",
      "Refuses what is otherwise a warning: a `WEIR_*` name that is no option, and a torch version that is "
      "not known.",

@@ -94,7 +94,7 @@ std::optional<std::string> EnvironmentText(const std::string& name) {
 }
 
 std::string RankText() {
-  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "LOCAL_RANK"}) {
     if (const std::optional<std::string> rank = EnvironmentText(name); rank && !rank->empty()) return *rank;
   }
   return "0";

@@ -54,6 +54,8 @@ struct Options {
   std::string policy;  // a name of policies/registry
   LogSpec log;
   NvtxMode nvtx = NvtxMode::kAuto;
+  std::string trace;  // file; empty: none
+  bool trace_sums = false;
   bool strict = false;
   bool disable = false;
   bool required = false;  // set by `weir run`: the job must not run without Weir
@@ -90,8 +92,8 @@ absl::StatusOr<Options> OptionsFromEnvironment();
 // Any other variable that the product must know of, such as PYTORCH_ALLOC_CONF. Empty if not set.
 std::optional<std::string> EnvironmentText(const std::string& name);
 
-// This process's rank in its job: RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID, the first that is set; "0" if
-// none is.
+// This process's rank in its job: RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or LOCAL_RANK, the first that is set; "0"
+// if none is.
 std::string RankText();
 
 // How many processes of the job run on this machine: LOCAL_WORLD_SIZE or SLURM_NTASKS_PER_NODE, the first

@@ -109,6 +109,7 @@ WEIR_API int32_t weir_start(const WeirHost* given, WeirError*) {
   host = given;
   return WEIR_OK;
 }
+WEIR_API const WeirTrace* weir_trace() { return nullptr; }
 WEIR_API int32_t weir_wants_observer() { return wants_observer; }
 WEIR_API int32_t weir_init(int32_t, WeirError* error) {
   if (std::getenv("FAKE_NO_VMM") == nullptr) return WEIR_OK;

@@ -1,4 +1,4 @@
-// The `weir` command: weir run | config | doctor | path. README.md says what each does.
+// The `weir` command: weir run | config | doctor | path | trace. README.md says what each does.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -12,6 +12,7 @@
 #include "tools/weir_command/output.h"
 #include "tools/weir_command/places.h"
 #include "tools/weir_command/run_command.h"
+#include "tools/weir_command/trace_command.h"
 
 namespace weir {
 namespace {
@@ -27,6 +28,7 @@ class CommandLine {
     AddConfig();
     AddDoctor();
     AddPath();
+    AddTrace();
     app_.footer(
         "Exit codes: 0 ok, 1 failed, 2 usage, 3 does not fit, 4 Weir unavailable; under `run`, the job's "
         "own.");
@@ -104,13 +106,22 @@ class CommandLine {
     output_.AddTo(path_);
   }
 
+  void AddTrace() {
+    trace_ = app_.add_subcommand("trace", "Say what a trace (WEIR_TRACE) holds.");
+    trace_->add_option("file", trace_request_.file, "The trace.")->type_name("FILE")->required();
+    trace_request_.output.AddTo(trace_);
+    trace_->footer(
+        "A trace that was cut is read as far as it goes. Exit codes: 0 read, 1 not a trace, or damaged.");
+  }
+
   int Dispatch() {
     if (*run_) RunJob(request_, Places::OfThisExecutable());
     if (*config_) return Config();
     if (*doctor_) return Doctor(doctor_request_, Places::OfThisExecutable());
     if (*path_) return Path();
+    if (*trace_) return ShowTrace(trace_request_);
     if (!version_)
-      throw Failure(kExitUsage, "no subcommand: weir run | config | doctor | path (weir --help)");
+      throw Failure(kExitUsage, "no subcommand: weir run | config | doctor | path | trace (weir --help)");
     const std::vector<std::string> torch = Places::OfThisExecutable().TorchVersions();
     output_.Write(output_.json
                       ? nlohmann::ordered_json{{"version", kVersion}, {"torch", torch}}.dump(2) + "\n"
@@ -148,8 +159,10 @@ class CommandLine {
   CLI::App* config_ = nullptr;
   CLI::App* doctor_ = nullptr;
   CLI::App* path_ = nullptr;
+  CLI::App* trace_ = nullptr;
   RunRequest request_;
   DoctorRequest doctor_request_;
+  TraceRequest trace_request_;
   OutputOptions output_;
   bool version_ = false;
   bool page_ = false;
