@@ -1,11 +1,17 @@
 """How rows of the op table are merged, judged and written; and what the checked-in table has to say."""
+import itertools
+import os
 import pathlib
+import subprocess
 import sys
+import time
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "op_table"))
 import generate  # noqa: E402
+import run_workers  # noqa: E402
 import table  # noqa: E402
 import to_cpp  # noqa: E402
 
@@ -20,7 +26,7 @@ def measured(**fields):
 
 class Judging(unittest.TestCase):
     def row(self, op="aten::add_.Tensor", **fields):
-        return table.judged(op, ADD_, {"call a": measured(**fields)}, True)
+        return table.judged(op, ADD_, {"call a": measured(**fields)})
 
     def test_Agreement_IsAudited(self):
         self.assertEqual((self.row().treatment, self.row().disagreements), ("audited", []))
@@ -53,14 +59,21 @@ class Judging(unittest.TestCase):
             self.assertFalse(table.is_audited(self.row(op)), op)
 
     def test_NotRun_IsNotAuditedAndSaysWhy(self):
-        row = table.judged("aten::add_.Tensor", ADD_, {}, True, "no library")
+        row = table.judged("aten::add_.Tensor", ADD_, {}, "no library")
         self.assertFalse(table.is_audited(row))
         self.assertIn("no library", row.treatment)
 
-    def test_NoHook_SaysSo(self):
-        row = table.judged("aten::add_.Tensor", ADD_, {"call a": measured(fired=[])}, False)
-        self.assertIn(table.NO_HOOK, row.text(False).split(table.SEPARATOR))
-        self.assertEqual(row.disagreements, [])
+    def test_ArgumentThatWasNeverGiven_CountsAsWritten(self):
+        row = self.row(given=["0"], tried=["0"], refused=["0"])
+        self.assertEqual(row.treatment, "audited; not given: other")
+        self.assertEqual(table.written_arguments(row), {"self", "other"})
+        self.assertEqual(table.hooked_arguments(row), {"self"})
+
+    def test_NeverGivenAndReadInside_AreBothSaid(self):
+        about = {**ADD_, "arguments": [*ADD_["arguments"], ["weight", "Optional[Tensor]", False], ["alpha", "Scalar", False]]}
+        row = table.judged("aten::add_.Tensor", about, {"call a": measured(inner=["1.values"])})
+        self.assertEqual(row.treatment, "audited; not given: weight; unwrapped: other")
+        self.assertEqual(table.written_arguments(row), {"self", "weight"})
 
 
 class Sources(unittest.TestCase):
@@ -80,10 +93,52 @@ class Sources(unittest.TestCase):
         self.assertEqual(generate.sampled(rows, "all", 3)[0], sorted(rows))
 
 
-class CheckedIn(unittest.TestCase):
+class Hanging(unittest.TestCase):
+    """A worker is given up when it stands still or loops, not when the machine is slow."""
+
+    def answer(self, code: str, cpu_seconds=lambda: 0.0):
+        """`cpu_seconds` stands for what the worker has used, each time that it is asked."""
+        process = subprocess.Popen([sys.executable, "-c", code], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        times = mock.patch.object(run_workers, "cpu_seconds", lambda _: cpu_seconds())
+        with process, times, mock.patch.object(run_workers, "IDLE_SECONDS", 0.01):
+            self.process = process
+            return run_workers.answer_of(process)
+
+    def test_WorkerThatDies_HasNoAnswer(self):
+        self.assertIsNone(self.answer("import os; os._exit(3)", itertools.count().__next__))
+
+    def test_WorkerThatStandsStill_IsKilled(self):
+        self.assertIsNone(self.answer("input()"))
+
+    def test_WorkerThatLoops_IsKilled(self):
+        self.assertIsNone(self.answer("input()", itertools.count(0, run_workers.CPU_SECONDS).__next__))
+
+    def test_WorkerThatTakesLong_IsWaitedFor(self):
+        asked = itertools.count()
+
+        def cpu_seconds():
+            count = next(asked)
+            if count == 20:
+                self.process.stdin.write("[2]\n")
+                self.process.stdin.flush()
+            return count / 1000
+
+        self.assertEqual(self.answer("print(input())", cpu_seconds), [2])
+
+    def test_CpuSeconds_OfThisProcess_Grow(self):
+        before, start = run_workers.cpu_seconds(os.getpid()), time.process_time()
+        while time.process_time() < start + 0.1:
+            pass
+        self.assertAlmostEqual(run_workers.cpu_seconds(os.getpid()) - before, 0.1, delta=0.09)
+
+
+class CheckedIn:
+    """What each table says, whatever the torch."""
+    torch = ""
+
     @classmethod
     def setUpClass(cls):
-        cls.path = ROOT / "pytorch_plugin" / "op_tables" / "2_15.txt"
+        cls.path = ROOT / "pytorch_plugin" / "op_tables" / f"{cls.torch}.txt"
         cls.rows = table.read(cls.path)
 
     def test_Text_ReadAndWritten_IsTheSame(self):
@@ -115,6 +170,14 @@ class CheckedIn(unittest.TestCase):
 
     def test_Cpp_HasWrittenAndHookedNames(self):
         self.assertEqual(to_cpp.line_of(self.rows["aten::zero_"]), '    {"aten::zero_", "self,", "self,"},')
+
+
+class CheckedIn215(CheckedIn, unittest.TestCase):
+    torch = "2_15"
+
+
+class CheckedIn211(CheckedIn, unittest.TestCase):
+    torch = "2_11"
 
 
 if __name__ == "__main__":

@@ -61,7 +61,35 @@ def scaled_product():
     a, b = card(32, 32).to(torch.float8_e4m3fn), card(32, 32).to(torch.float8_e4m3fn).t()
     one = card()
     aten._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)
+    aten._scaled_mm(a, b, one, one, half(32), one, out_dtype=torch.bfloat16)
     aten._scaled_mm.out(a, b, one, one, out_dtype=torch.bfloat16, out=half(32, 32))
+
+
+@call
+def scaled_product_with_recipes():
+    a, b = card(32, 32).to(torch.float8_e4m3fn), card(32, 32).to(torch.float8_e4m3fn).t()
+    scales = ([card()], [0], [0], [card()], [0], [0])  # one for each whole matrix
+    aten._scaled_mm_v2(a, b, *scales, half(32), torch.bfloat16)
+    aten._scaled_mm_v2.out(a, b, *scales, half(32), torch.bfloat16, out=half(32, 32))
+
+
+@call
+def scaled_added_product():
+    a, b = card(32, 32).to(torch.float8_e4m3fn), card(32, 32).to(torch.float8_e4m3fn).t()
+    scales = ([card()], [0], [0], [card()], [0], [0])
+    aten._scaled_addmm(half(32, 32), a, b, *scales)
+    aten._scaled_addmm_(half(32, 32), a, b, *scales)
+    aten._scaled_addmm.out(half(32, 32), a, b, *scales, out=half(32, 32))
+
+
+@call
+def scaled_grouped_products():
+    a, b = card(64, 32).to(torch.float8_e4m3fn), card(2, 32, 32).to(torch.float8_e4m3fn).transpose(1, 2)
+    ends = numbers(32, 64, dtype=torch.int32)
+    aten._scaled_grouped_mm(a, b, card(64), card(2, 32), ends, None, None, torch.bfloat16)
+    scales = ([card(64)], [1], [0], [card(2, 32)], [1], [0])  # one for each row
+    aten._scaled_grouped_mm_v2(a, b, *scales, ends, None, torch.bfloat16)
+    aten._scaled_grouped_mm_v2.out(a, b, *scales, ends, None, torch.bfloat16, out=half(64, 32))
 
 
 @call
@@ -121,6 +149,8 @@ def quantize():
     aten.quantize_per_tensor.tensor_qparams(x, card(), numbers(0)[0], torch.quint8)
     aten.quantize_per_tensor_dynamic(x, torch.quint8, False)
     aten.quantize_per_channel(x, card(4), numbers(0, 0, 0, 0), 0, torch.quint8)
+    aten._make_per_channel_quantized_tensor(card(4, 4, dtype=torch.uint8), card(4, dtype=torch.float64),
+                                            numbers(0, 0, 0, 0), 0)
 
 
 @call
@@ -165,6 +195,12 @@ def flash_attention():
 
 
 @call
+def flash_attention_into():
+    q = half(2, 16, 2, 64)
+    aten._flash_attention_forward_no_dropout_inplace(torch.empty_like(q), q, q, q, None, None, 16, 16, 0.0, False, False)
+
+
+@call
 def efficient_attention():
     q, k, v = (card(2, 2, 16, 64).requires_grad_() for _ in range(3))
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):
@@ -194,11 +230,19 @@ def nested_tensors():
     aten._nested_tensor_from_mask_left_aligned(padded, card(2, 4, dtype=torch.bool))
     aten._nested_view_from_buffer(card(40), sizes, torch.tensor([[8, 1], [8, 1]]), torch.tensor([0, 16]))
     aten.to_padded_tensor(x, 0.0)
-    aten._nested_tensor_softmax_with_shape(x, x)
     y = nested(2, 3)
-    x + y, x * y, x.relu(), x.clone(), x.sum(-1, keepdim=True), x.contiguous(), torch.softmax(x, -1)
+    x + y, x * y, x.relu(), x.clone(), x.contiguous(), torch.softmax(x, -1)
     torch.bmm(x, nested(8, 8)), x.transpose(1, 2), nn.functional.linear(x, card(4, 8), card(4)), nn.functional.gelu(x)
-    nn.functional.layer_norm(x, (8,)), x.add_(y), x.mul_(2.0), x.fill_(1.0), x.unbind()
+    nn.functional.layer_norm(x, (8,), card(8), card(8)), x.add_(y), x.mul_(2.0), x.fill_(1.0), x.unbind()
+
+
+@call
+def nested_gradients():
+    x = nested(2, 3)
+    aten.linear_backward(x, nested(2, 3, width=4), card(4, 8), [True, True, True])
+    aten.matmul_backward(nested(2, 3), nested(2, 3), nested(8, 8), [True, True])
+    aten._nested_select_backward(card(2, 8), x, 0, 0)
+    aten._nested_tensor_softmax_with_shape(card(2, 2, 4, 4), x)
 
 
 @call
@@ -243,6 +287,13 @@ def sparse_sum_gradient():
 @call
 def sparse_added_product():
     aten.sspaddmm.out(coo(4, 4), coo(4, 4), card(4, 4), out=coo(4, 4))
+
+
+@call
+def compressed_indices():
+    rows, columns = numbers(0, 1, 2), numbers(0, 1)
+    for is_crow in (True, False):
+        aten._validate_compressed_sparse_indices(is_crow, rows, columns, 2, 2, 2)
 
 
 @call
@@ -299,6 +350,11 @@ def counters():
 
 
 @call
+def folded_counters():
+    aten._philox_key_fold_in.Tensor(numbers(1, 2, dtype=torch.uint64), numbers(1, dtype=torch.uint64)[0])
+
+
+@call
 def scatter_reductions():
     x, index = card(4, 4), card(4, 4, dtype=torch.int64)
     for reduce in ("add", "multiply"):
@@ -339,3 +395,64 @@ def index_put_accumulates():
 @call
 def streams():
     card(4).record_stream(torch.cuda.Stream())
+
+
+@call
+def optional_arguments():
+    """What torch's test inputs leave out, or give without an element."""
+    x = card(4, 4)
+    nn.functional.binary_cross_entropy_with_logits(x, x, x, pos_weight=card(4))
+    aten.conv_depthwise3d(card(2, 3, 4, 4, 4), card(3, 1, 2, 2, 2), [2, 2, 2], card(3), [1, 1, 1], [0, 0, 0], [1, 1, 1])
+    torch.diff(x, prepend=x, append=x)
+    aten.log_sigmoid_backward(x, x, x)
+
+
+@call
+def unfolding():
+    x = card(2, 3, 8, 8).requires_grad_()
+    columns = nn.functional.unfold(x, 2)
+    columns.sum().backward()
+    nn.functional.fold(columns, (8, 8), 2).sum().backward()
+
+
+@call
+def sorted_places():
+    order, values = card(4, 8), card(4, 3)
+    torch.searchsorted(order, values)
+    torch.searchsorted(order, values, sorter=card(4, 8, dtype=torch.int64))
+    torch.searchsorted(order, values, out=card(4, 3, dtype=torch.int64))
+
+
+@call
+def segments():
+    x = card(5, 4).requires_grad_()
+    for given in ({"lengths": numbers(2, 3)}, {"offsets": numbers(0, 2, 5)}):
+        torch.segment_reduce(x, "sum", axis=0, unsafe=True, **given).sum().backward()
+
+
+@call
+def attention_of_many_lengths():
+    q, ends = half(10, 2, 64).requires_grad_(), numbers(0, 4, 10, dtype=torch.int32)
+    out, sums, seed, offset, _ = aten._flash_attention_forward(q, q, q, ends, ends, 6, 6, 0.0, False, False)
+    aten._flash_attention_backward(out, q, q, q, out, sums, ends, ends, 6, 6, 0.0, False, seed, offset)
+    q = half(1, 10, 2, 64).requires_grad_()
+    out, sums, seed, offset, _, _ = aten._efficient_attention_forward(q, q, q, None, ends, ends, 6, 6, 0.0, 0, True)
+    aten._efficient_attention_backward(out, q, q, q, None, out, ends, ends, 6, 6, sums, 0.0, seed, offset, 0, False)
+
+
+@call
+def attention_with_masks():
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).cuda().eval()
+    attention = nn.MultiheadAttention(16, 2, batch_first=True).cuda().eval()
+    x, mask = card(2, 4, 16), card(2, 4, dtype=torch.bool)
+    with torch.no_grad():
+        layer(x, src_key_padding_mask=mask)
+        attention(x, x, x, key_padding_mask=mask)
+    q, bias = card(2, 2, 4, 8), card(2, 2, 4, 4)
+    aten._scaled_dot_product_attention_math(q, q, q, bias, 0.5, False, bias.bool())
+
+
+@call
+def bags_with_a_largest_index():
+    bag = nn.EmbeddingBag(8, 4, mode="max").cuda()
+    bag(numbers(1, 2, 2), numbers(0, 1)).sum().backward()

@@ -6,11 +6,13 @@
     tools/op_table/generate.py --check all            the same for every operator
     tools/op_table/generate.py --list                 no run: every operator of the installed torch has its row
 
-Needs the targets weir_op_table_probe_X_Y, weir_emulated_gpu and weir_emulator in --build, and the Python of that torch.
+Needs the targets weir_op_table_probe_X_Y, weir_emulated_kernels_X_Y, weir_emulated_gpu and weir_emulator in --build, and the
+Python of that torch.
 """
 import argparse
 import pathlib
 import random
+import re
 import sys
 
 import run_workers
@@ -18,6 +20,15 @@ import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CUDA_KERNELS = set("CSRN")
+# Why no call of an operator returns, by its name, where the schema's call fails for a lesser reason.
+REASONS = (
+    (re.compile("miopen"), "MIOpen is not in this build of torch"),
+    (re.compile("cudnn"), "cuDNN does not start on the emulated GPU"),
+    (re.compile("_cslt_"), "cuSPARSELt does not start on the emulated GPU"),
+    (re.compile("linalg_(eig|ldl_solve|lstsq|polar|qr)|ormqr"), "cuSOLVER does not start on the emulated GPU"),
+    (re.compile("sspaddmm"), "torch has it for the CPU alone"),
+    (re.compile("hspmm|_sparse_sparse_matmul"), "cuSPARSE does not start on the emulated GPU"),
+)
 
 
 def parse(arguments):
@@ -38,6 +49,9 @@ def parse(arguments):
     options.python = options.python or str((beside if beside.exists() else ROOT / ".venv") / "bin" / "python")
     minor = options.torch.replace(".", "_")
     options.probe = options.build / "lib" / f"libweir_op_table_probe_{minor}.so"
+    for needed in (options.probe, options.build / "lib" / "emulated_gpu" / f"libweir_emulated_kernels_{minor}.so"):
+        if not needed.exists():  # without the kernels' library cuDNN would be asked, and each convolution fail
+            parser.error(f"{needed} is not built")
     options.output = options.output or ROOT / "pytorch_plugin" / "op_tables" / f"{minor}.txt"
     return options
 
@@ -51,7 +65,7 @@ class Generator:
         if not self.torch.startswith(options.torch + "."):
             sys.exit(f"op table: {options.python} has torch {self.torch}, --torch says {options.torch}")
         self.operators, self.sources = self._known["operators"], self._known["sources"]
-        self.hook = False
+        self.watched_by = ""
 
     def cuda_operators(self) -> list:
         return sorted(name for name, about in self.operators.items() if CUDA_KERNELS & set(about["kernels"]))
@@ -65,8 +79,8 @@ class Generator:
             if told or options.verbose or done % 100 == 0:
                 print(f"op table: {done}/{count} {answer['source']} {told}", file=sys.stderr, flush=True)
 
-        answers, self.hook = run_workers.run_sources(sources, options.jobs, options.python, options.build,
-                                                   options.probe, progress)
+        answers, self.watched_by = run_workers.run_sources(sources, options.jobs, options.python, options.build,
+                                                           options.probe, progress)
         return answers
 
     def by_operator(self, answers: dict) -> dict:
@@ -81,12 +95,15 @@ class Generator:
     def rows(self, answers: dict, failures: dict) -> list:
         found = self.by_operator(answers)
         names = set(self.cuda_operators()) | set(found)
-        return [table.judged(name, self.operators[name], found.get(name, {}), self.hook, failures.get(name, ""))
+        return [table.judged(name, self.operators[name], found.get(name, {}), failures.get(name, ""))
                 for name in sorted(names)]
 
 
 def reason_of(answer: dict) -> str:
     """Why a schema source has no row of its operator."""
+    for pattern, reason in REASONS:
+        if pattern.search(answer["source"]):
+            return reason
     if answer["died"]:
         return "the host code crashes"
     text = answer["failure"].replace(table.SEPARATOR.strip(), "/").replace(";", ",")
@@ -95,7 +112,8 @@ def reason_of(answer: dict) -> str:
 
 def generate(generator: Generator, options) -> int:
     answers = generator.run(generator.sources)
-    left = [name for name in generator.cuda_operators() if name not in generator.by_operator(answers)]
+    ran = generator.by_operator(answers)
+    left = [name for name in generator.cuda_operators() if name not in ran]
     print(f"op table: {len(left)} operators are left to their schemas", file=sys.stderr, flush=True)
     from_schema = generator.run([f"schema {name}" for name in left])
     # Only the operator itself: what else a schema's call happens to run has better sources.
@@ -103,7 +121,7 @@ def generate(generator: Generator, options) -> int:
         answer = from_schema[f"schema {name}"]
         answers[f"schema {name}"] = {**answer, "rows": [row for row in answer["rows"] if row["op"] == name]}
     rows = generator.rows(answers, {name: reason_of(from_schema[f"schema {name}"]) for name in left})
-    table.write(options.output, generator.torch, rows, generator.hook)
+    table.write(options.output, generator.torch, rows, generator.watched_by)
     print(f"op table: {options.output}: {table.summary(rows)}")
     return 0
 
@@ -145,9 +163,9 @@ def check_rows(generator: Generator, options) -> int:
     found, wrong = generator.by_operator(generator.run(sources)), []
     for name in names:
         by_source = {source: row for source, row in found.get(name, {}).items() if source in rows[name].sources}
-        now = table.judged(name, generator.operators[name], by_source, generator.hook)
-        if now.text(generator.hook) != rows[name].text(generator.hook):
-            wrong += [f"{name}: the row differs", f"  was {rows[name].text(generator.hook)}", f"  now {now.text(generator.hook)}"]
+        now = table.judged(name, generator.operators[name], by_source)
+        if now.text() != rows[name].text():
+            wrong += [f"{name}: the row differs", f"  was {rows[name].text()}", f"  now {now.text()}"]
     return told(wrong, f"{len(names)} rows, from {len(sources)} sources, are as they were (seed {options.seed})")
 
 

@@ -4,7 +4,6 @@
 #include <ATen/record_function.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,8 +15,7 @@
 #include "tools/op_table/measured.h"
 #include "tools/op_table/probe.h"
 #include "tools/op_table/storages.h"
-
-#define WEIR_HAS_HOOK (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13)
+#include "tools/op_table/write_watch.h"
 
 namespace weir::op_table {
 namespace {
@@ -26,7 +24,7 @@ using c10::StorageImpl;
 using c10::cuda::CUDACachingAllocator::TraceEntry;
 
 struct Allocation {
-  bool made;  // else given back
+  enum Kind { kMade, kGivenBack, kNone } kind;
   uintptr_t address;
   uint64_t bytes;
 };
@@ -35,6 +33,7 @@ struct GivenStorage {
   int argument;
   std::string part;
   StorageImpl* storage;
+  bool watched;  // else the call says nothing of writes to it
 };
 
 // One call in progress.
@@ -43,7 +42,7 @@ struct Frame {
   c10::OperatorName op{"", ""};
   std::vector<c10::IValue> inputs;  // a reference to each: the op may drop the last one
   std::vector<GivenStorage> given;
-  std::vector<StorageImpl*> armed;  // by this frame
+  std::vector<StorageImpl*> watched;  // by this frame
   std::set<std::string> layouts;
   bool empty = false;                  // some tensor has no element: there may be nothing to do
   size_t allocations = 0, writes = 0;  // where the logs stood
@@ -55,39 +54,29 @@ constexpr int kCallsKept = 2;
 
 thread_local std::vector<Frame> frames;
 thread_local std::vector<Allocation> allocation_log;
-thread_local std::vector<StorageImpl*> write_log;
-thread_local std::unordered_set<StorageImpl*> armed_now;
 thread_local int unmeasured = 0;
 
-#if WEIR_HAS_HOOK
-void NoteWrite(StorageImpl* storage) {
-  write_log.push_back(storage);
-  armed_now.erase(storage);
-}
-
-void Arm(Frame& frame, StorageImpl* storage) {
-  if (storage->has_materializer() || storage->throw_on_immutable_data_ptr()) return;
-  storage->set_materializer(&NoteWrite);
-  armed_now.insert(storage);
-  frame.armed.push_back(storage);
-}
-
-void Disarm(StorageImpl* storage) {
-  if (armed_now.erase(storage) != 0) storage->clear_materializer();
-}
-#else
-void Arm(Frame&, StorageImpl*) {}
-void Disarm(StorageImpl*) {}
-#endif
-
-// Copy-on-write sets a hook of its own and asserts that there is none.
-bool MayArm(const c10::OperatorName& op) { return op.name != "aten::_lazy_clone"; }
+// It makes its argument copy-on-write itself, and asserts that no hook is in its way.
+bool MayWatch(const c10::OperatorName& op) { return op.name != "aten::_lazy_clone"; }
 
 void NoteAllocation(const TraceEntry& entry) {
   if (frames.empty() || unmeasured != 0) return;
   const auto address = static_cast<uintptr_t>(entry.addr_);
-  if (entry.action_ == TraceEntry::ALLOC) allocation_log.push_back(Allocation{true, address, entry.size_});
-  if (entry.action_ == TraceEntry::FREE_REQUESTED) allocation_log.push_back(Allocation{false, address, 0});
+  if (entry.action_ == TraceEntry::ALLOC)
+    allocation_log.push_back(Allocation{Allocation::kMade, address, entry.size_});
+  if (entry.action_ == TraceEntry::FREE_REQUESTED) {
+    allocation_log.push_back(Allocation{Allocation::kGivenBack, address, 0});
+  }
+}
+
+// The last block at `address`, which watching has caused, is no allocation of the op.
+void ForgetAllocation(uintptr_t address) {
+  for (const auto kind : {Allocation::kGivenBack, Allocation::kMade}) {
+    const auto last =
+        std::find_if(allocation_log.rbegin(), allocation_log.rend(),
+                     [=](const Allocation& entry) { return entry.kind == kind && entry.address == address; });
+    if (last != allocation_log.rend()) last->kind = Allocation::kNone;
+  }
 }
 
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
@@ -95,6 +84,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   std::optional<c10::OperatorName> op = event.operator_name();
   if (!op || op->name.rfind("aten::", 0) != 0) return nullptr;
   SetCurrentOp(FullName(*op));
+  Settle(&ForgetAllocation);
   if (frames.empty()) at::cuda::clearCublasWorkspaces();  // every op shows whether it makes one
   frames.emplace_back();
   Frame& frame = frames.back();
@@ -102,7 +92,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   frame.op = *op;
   frame.inputs.assign(event.inputs().begin(), event.inputs().end());
   frame.allocations = allocation_log.size();
-  frame.writes = write_log.size();
+  frame.writes = WriteLog().size();
   frame.exceptions = std::uncaught_exceptions();
   for (size_t i = 0; i < frame.inputs.size(); ++i) {
     ForEachTensor(frame.inputs[i], [&frame](const at::Tensor& t) {
@@ -111,8 +101,8 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
     });
     ForEachStorage(frame.inputs[i], [&frame, i](StorageImpl* storage, const char* part) {
       if (storage->nbytes() == 0 || storage->device_type() != at::kCUDA) return;
-      frame.given.push_back(GivenStorage{static_cast<int>(i), part, storage});
-      if (MayArm(frame.op)) Arm(frame, storage);
+      if (MayWatch(frame.op) && Watch(storage)) frame.watched.push_back(storage);
+      frame.given.push_back(GivenStorage{static_cast<int>(i), part, storage, IsWatched(storage)});
     });
   }
   return nullptr;
@@ -127,10 +117,8 @@ struct Temporaries {
 Temporaries CountTemporaries(size_t first, const std::unordered_set<uintptr_t>& owned) {
   std::unordered_map<uintptr_t, size_t> alive;  // address to its entry in the log
   for (size_t i = first; i < allocation_log.size(); ++i) {
-    if (allocation_log[i].made)
-      alive[allocation_log[i].address] = i;
-    else
-      alive.erase(allocation_log[i].address);
+    if (allocation_log[i].kind == Allocation::kMade) alive[allocation_log[i].address] = i;
+    if (allocation_log[i].kind == Allocation::kGivenBack) alive.erase(allocation_log[i].address);
   }
   std::unordered_set<size_t> returned;
   Temporaries found;
@@ -146,12 +134,12 @@ Temporaries CountTemporaries(size_t first, const std::unordered_set<uintptr_t>& 
   uint64_t bytes = 0;
   for (size_t i = first; i < allocation_log.size(); ++i) {
     const Allocation& entry = allocation_log[i];
-    if (!entry.made) {
+    if (entry.kind == Allocation::kGivenBack) {
       auto freed = now.find(entry.address);
       if (freed == now.end()) continue;
       bytes -= freed->second;
       now.erase(freed);
-    } else if (returned.count(i) == 0) {
+    } else if (entry.kind == Allocation::kMade && returned.count(i) == 0) {
       ++found.count;
       now[entry.address] = entry.bytes;
       bytes += entry.bytes;
@@ -204,10 +192,10 @@ void AddWrites(const Frame& frame, Measured& row) {
   for (const GivenStorage& given : frame.given) {
     const c10::AliasInfo* alias = schema.arguments()[static_cast<size_t>(given.argument)].alias_info();
     const bool marks = alias != nullptr && alias->isWrite();
-    if (!marks && marked.count(given.storage) != 0) continue;
+    if ((!marks && marked.count(given.storage) != 0) || !given.watched) continue;
     row.given.insert(given.argument);
-    const auto since = write_log.begin() + static_cast<ptrdiff_t>(frame.writes);
-    if (std::find(since, write_log.end(), given.storage) == write_log.end()) {
+    const auto since = WriteLog().begin() + static_cast<ptrdiff_t>(frame.writes);
+    if (std::find(since, WriteLog().end(), given.storage) == WriteLog().end()) {
       const bool once =
           std::count_if(frame.given.begin(), frame.given.end(), [&given](const GivenStorage& g) {
             return g.storage == given.storage;
@@ -247,12 +235,13 @@ void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
   if (frames.empty() || frames.back().event != &event) return;
   Frame frame = std::move(frames.back());
   const bool returned = std::uncaught_exceptions() == frame.exceptions;
-  for (StorageImpl* storage : frame.armed) Disarm(storage);
+  Settle(&ForgetAllocation);
+  for (StorageImpl* storage : frame.watched) Unwatch(storage);
   if (returned) AddRun(frame, event.outputs());
   frames.pop_back();
   if (!frames.empty()) return;
   allocation_log.clear();
-  write_log.clear();
+  WriteLog().clear();
 }
 
 }  // namespace
@@ -267,7 +256,5 @@ void StartObserving() {
                             .scopes({at::RecordScope::FUNCTION}));
   c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker(&NoteAllocation);
 }
-
-bool HasHook() { return WEIR_HAS_HOOK; }
 
 }  // namespace weir::op_table

@@ -10,8 +10,8 @@
 extern "C" {
 
 // Once, after CUDA has started. `current`: 256 bytes in which the operator being called is kept, so that a
-// process that dies says where. Returns 1 if this torch has the materialize hook.
-int weir_probe_start(char* current);
+// process that dies says where. Returns what sees writes: "materialize hook" or "copy-on-write" (write_watch.h).
+const char* weir_probe_start(char* current);
 
 // Forgets everything measured and kept.
 void weir_probe_reset();
@@ -30,7 +30,6 @@ const char* weir_probe_rows();
 namespace weir::op_table {
 
 void StartObserving();
-bool HasHook();
 void SetCurrentOp(const std::string& name);
 
 }  // namespace weir::op_table

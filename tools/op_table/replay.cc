@@ -14,6 +14,7 @@
 #include "tools/op_table/measured.h"
 #include "tools/op_table/probe.h"
 #include "tools/op_table/storages.h"
+#include "tools/op_table/write_watch.h"
 
 namespace weir::op_table {
 namespace {
@@ -229,10 +230,10 @@ using namespace weir::op_table;
 
 extern "C" {
 
-__attribute__((visibility("default"))) int weir_probe_start(char* current) {
+__attribute__((visibility("default"))) const char* weir_probe_start(char* current) {
   current_op = current;
   StartObserving();
-  return HasHook();
+  return WatchedBy();
 }
 
 __attribute__((visibility("default"))) void weir_probe_reset() {

@@ -10,7 +10,8 @@ import tempfile
 import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 120  # a source takes 0.01 to 10
+IDLE_SECONDS = 120  # without CPU time: it hangs, however busy the machine is
+CPU_SECONDS = 300   # it loops: a source takes 0.01 to 10
 
 
 def environment(build: pathlib.Path) -> dict:
@@ -21,6 +22,29 @@ def environment(build: pathlib.Path) -> dict:
             "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+def cpu_seconds(pid: int) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def answer_of(process: subprocess.Popen):
+    """The next line of JSON, or None if the process died or had to be killed."""
+    before = used = cpu_seconds(process.pid)
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while not selector.select(IDLE_SECONDS):
+            now = cpu_seconds(process.pid)
+            if now == used or now > before + CPU_SECONDS:
+                break
+            used = now
+        else:
+            if line := process.stdout.readline():
+                return json.loads(line)
+    process.kill()
+    process.wait()
+    return None
+
+
 class Worker:
     """One process; started anew after each death."""
 
@@ -29,28 +53,17 @@ class Worker:
         self._environment = environment(build)
         self._current = tempfile.NamedTemporaryFile()
         self._process = None
-        self.hook = None
+        self.watched_by = None
 
     def _start(self):
         self._current.truncate(0)
         self._current.truncate(256)
         self._process = subprocess.Popen([*self._command, self._current.name], env=self._environment, text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        hello = self._answer()
+        hello = answer_of(self._process)
         if hello is None:
             sys.exit("op table: the worker does not start; run it by hand: " + " ".join(self._command))
-        self.hook = hello["hook"]
-
-    def _answer(self):
-        """The next line, or None if the process died or hangs."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
-            line = self._process.stdout.readline() if selector.select(SECONDS) else ""
-        if line:
-            return json.loads(line)
-        self._process.kill()
-        self._process.wait()
-        return None
+        self.watched_by = hello["watched_by"]
 
     def run(self, source: str) -> dict:
         """Rows of a source. An operator that kills the process is skipped when it runs again, and named."""
@@ -61,7 +74,7 @@ class Worker:
             try:
                 self._process.stdin.write(json.dumps({"source": source, "skip": skip}) + "\n")
                 self._process.stdin.flush()
-                answer = self._answer()
+                answer = answer_of(self._process)
             except BrokenPipeError:
                 answer = None
             if answer is not None:
@@ -92,8 +105,8 @@ def listing(python: str, build: pathlib.Path, what: str) -> dict:
 
 
 def run_sources(names: list, jobs: int, python: str, build: pathlib.Path, probe: pathlib.Path, progress) -> tuple:
-    """Answers of all sources by name, and whether this torch has the hook."""
-    left, answers, hooks = queue.SimpleQueue(), {}, set()
+    """Answers of all sources by name, and by what their probe sees writes."""
+    left, answers, watches = queue.SimpleQueue(), {}, set()
     for name in names:
         left.put(name)
 
@@ -106,8 +119,8 @@ def run_sources(names: list, jobs: int, python: str, build: pathlib.Path, probe:
                 break
             answers[name] = worker.run(name)
             progress(answers[name], len(answers), len(names))
-        if worker.hook is not None:
-            hooks.add(worker.hook)
+        if worker.watched_by is not None:
+            watches.add(worker.watched_by)
         worker.close()
 
     threads = [threading.Thread(target=work) for _ in range(max(1, min(jobs, len(names))))]
@@ -115,4 +128,4 @@ def run_sources(names: list, jobs: int, python: str, build: pathlib.Path, probe:
         thread.start()
     for thread in threads:
         thread.join()
-    return answers, True in hooks
+    return answers, "".join(watches)

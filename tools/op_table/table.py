@@ -8,10 +8,15 @@ import re
 
 COLUMNS = ("op", "kernels", "schema writes", "hook writes", "accesses", "temporaries", "disagreements", "treatment", "from")
 SEPARATOR = " | "
-NO_HOOK = "no hook"
 AT_TIMES = "~"  # behind an argument whose hook fires in some calls only
 # Running statistics are written where the schema says nothing (R2); not every branch of these can be sampled.
 NAME_RULES = ((re.compile(r"batch_norm|instance_norm"), "normalisation"), (re.compile(r"_cudnn_rnn|miopen"), "library"))
+WRITTEN_TOO, NOT_GIVEN = "written too: ", "not given: "  # clauses of a treatment
+# By what a probe sees writes (write_watch.cc), and what the reader of a table has to know of it.
+WATCHES = {
+    "materialize hook": "It fires whenever an operator asks for an address by the mutable accessor.",
+    "copy-on-write": "This torch has no materialize hook; a block that is shared is copied when it is asked for in the same way.",
+}
 LIST_OP = re.compile(r"aten::(_foreach_|_fused_|_amp_foreach_)")
 
 
@@ -20,19 +25,18 @@ class Row:
     op: str
     kernels: str
     writes: list           # names of arguments: what the schema marks
-    hook: list | None      # whose materialize hook fired; None: this torch has none, or the operator did not run
+    hook: list             # whose materialize hook fired, or what stands for it on this torch (write_watch.h)
     accesses: list         # what threw while flagged; "self.values" is a part that the schema does not list
     temporaries: str
     disagreements: list
     treatment: str
     sources: list
 
-    def text(self, hook: bool = True) -> str:
+    def text(self) -> str:
         def names(items):
             return ",".join(items) or "-"
 
-        fired = NO_HOOK if not hook else "-" if self.hook is None else names(self.hook)
-        cells = (self.op, self.kernels, names(self.writes), fired, names(self.accesses), self.temporaries,
+        cells = (self.op, self.kernels, names(self.writes), names(self.hook), names(self.accesses), self.temporaries,
                  "; ".join(self.disagreements) or "-", self.treatment, "; ".join(self.sources) or "-")
         return SEPARATOR.join(cells)
 
@@ -45,7 +49,7 @@ def parse_row(line: str) -> Row:
     if len(cells) != len(COLUMNS):
         raise ValueError(f"{len(cells)} columns, expected {len(COLUMNS)}: {line[:80]}")
     op, kernels, writes, hook, accesses, temporaries, disagreements, treatment, sources = cells
-    return Row(op, kernels, names(writes), None if hook == NO_HOOK else names(hook), names(accesses), temporaries,
+    return Row(op, kernels, names(writes), names(hook), names(accesses), temporaries,
                [] if disagreements == "-" else disagreements.split("; "), treatment,
                [] if sources == "-" else sources.split("; "))
 
@@ -111,7 +115,7 @@ def parts_of(items, names: list) -> list:
     return [names[number] + ("." + part if part else "") for number, part in sorted(map(key, items))]
 
 
-def disagreements_of(written: list, whole: dict, arguments: list, hook: bool) -> list:
+def disagreements_of(written: list, whole: dict, arguments: list) -> list:
     """Between the schema and what was measured; a list argument of which some tensor was written counts as written."""
     names = [name for name, _, _ in arguments]
     given = {names[int(i)] for i in whole["given"]}
@@ -120,7 +124,7 @@ def disagreements_of(written: list, whole: dict, arguments: list, hook: bool) ->
     found = []
     stirred = {part.split(".")[0] for part in fired}
     silent = {names[int(i)] for i in whole["silent"]}
-    marked = [name for name in written if hook and name in given & accessed]
+    marked = [name for name in written if name in given & accessed]
     never = [name for name in marked if name not in stirred]
     if never:
         found.append("hook misses " + ",".join(never))
@@ -136,7 +140,14 @@ def disagreements_of(written: list, whole: dict, arguments: list, hook: bool) ->
     return found
 
 
-def treatment_of(op: str, disagreements: list) -> str:
+def not_given(written: list, whole: dict, arguments: list) -> list:
+    """Arguments that never had memory on the card in any call: nothing is known of them."""
+    given = {int(i) for i in whole["given"]}
+    return [name for number, (name, kind, _) in enumerate(arguments)
+            if "Tensor" in kind and number not in given and name not in written]
+
+
+def treatment_of(op: str, disagreements: list, unknown: list = ()) -> str:
     rules = [reason for pattern, reason in NAME_RULES if pattern.search(op)]
     inside = [text.removeprefix("reads inside ") for text in disagreements if text.startswith("reads inside ")]
     unwrapped = f"; unwrapped: {inside[0]}" if inside else ""
@@ -146,10 +157,11 @@ def treatment_of(op: str, disagreements: list) -> str:
         return f"all written: {rules[0]}" + unwrapped
     adds = [text.removeprefix("hook adds ") for text in disagreements if text.startswith("hook adds ")]
     more = [name for name in ",".join(adds).split(",") if name and "." not in name]  # parts always count as written
-    return ("audited; written too: " + ",".join(more) if more else "audited") + unwrapped
+    clauses = ["audited"] + ([WRITTEN_TOO + ",".join(more)] if more else [])
+    return "; ".join(clauses + ([NOT_GIVEN + ",".join(unknown)] if unknown else [])) + unwrapped
 
 
-def judged(op: str, about: dict, by_source: dict, hook: bool, reason: str = "") -> Row:
+def judged(op: str, about: dict, by_source: dict, reason: str = "") -> Row:
     """The row of one operator. `about`: kernels and arguments; `by_source`: rows that ran."""
     written = [name for name, _, writes in about["arguments"] if writes]
     if not by_source:
@@ -157,15 +169,16 @@ def judged(op: str, about: dict, by_source: dict, hook: bool, reason: str = "") 
         rule = rules if rules.startswith("all written") else f"all written: not run: {reason}"
         if rule == rules:
             rule += f"; not run: {reason}"
-        return Row(op, about["kernels"] or "-", written, None, [], "-", [], rule, [])
+        return Row(op, about["kernels"] or "-", written, [], [], "-", [], rule, [])
     whole = merged(list(by_source.values()))
     names = [name for name, _, _ in about["arguments"]]
     silent = {names[int(i)] for i in whole["silent"]}
     fired = [part + AT_TIMES * (part in silent) for part in parts_of(whole["fired"], names)]
     accesses = parts_of(whole["refused"] | whole["inner"], names)
-    disagreements = disagreements_of(written, whole, about["arguments"], hook)
-    return Row(op, about["kernels"] or "-", written, fired if hook else None, accesses, temporaries_text(whole),
-               disagreements, treatment_of(op, disagreements), needed_sources(by_source))
+    disagreements = disagreements_of(written, whole, about["arguments"])
+    treatment = treatment_of(op, disagreements, not_given(written, whole, about["arguments"]))
+    return Row(op, about["kernels"] or "-", written, fired, accesses, temporaries_text(whole), disagreements, treatment,
+               needed_sources(by_source))
 
 
 def is_audited(row: Row) -> bool:
@@ -174,23 +187,25 @@ def is_audited(row: Row) -> bool:
 
 def hooked_arguments(row: Row) -> set:
     """Names of the dense arguments whose hook fires in every call."""
-    return {name for name in row.hook or () if "." not in name and not name.endswith(AT_TIMES)}
+    return {name for name in row.hook if "." not in name and not name.endswith(AT_TIMES)}
 
 
 def written_arguments(row: Row) -> set:
     """Names of the dense arguments that an audited operator counts as writing."""
-    return set(row.writes) | {name.removesuffix(AT_TIMES) for name in row.hook or () if "." not in name}
+    unknown = [clause.removeprefix(NOT_GIVEN) for clause in row.treatment.split("; ") if clause.startswith(NOT_GIVEN)]
+    fired = {name.removesuffix(AT_TIMES) for name in row.hook if "." not in name}
+    return set(row.writes) | fired | {name for clause in unknown for name in clause.split(",")}
 
 
 # ---- the file
 
 
-def write(path: pathlib.Path, torch: str, rows: list, hook: bool) -> None:
+def write(path: pathlib.Path, torch: str, rows: list, watched_by: str) -> None:
     rows = sorted(rows, key=lambda row: row.op)
     head = ["# Every aten operator with a CUDA kernel, and what its real host code does to its arguments.",
             f"# torch {torch}; made by tools/op_table/generate.py, which explains the columns in its README.md. Do not edit.",
-            f"# {summary(rows)}", "# " + SEPARATOR.join(COLUMNS)]
-    path.write_text("\n".join(head + [row.text(hook) for row in rows]) + "\n")
+            f"# Writes were seen by: {watched_by}. {WATCHES[watched_by]}", f"# {summary(rows)}", "# " + SEPARATOR.join(COLUMNS)]
+    path.write_text("\n".join(head + [row.text() for row in rows]) + "\n")
 
 
 def read(path: pathlib.Path) -> dict:

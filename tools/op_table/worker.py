@@ -54,8 +54,9 @@ def serve(library: str, current: str) -> None:
     probe.weir_probe_rows.restype = ctypes.c_char_p
     with open(current, "r+b") as file:
         memory = mmap.mmap(file.fileno(), 256)
-    hook = probe.weir_probe_start((ctypes.c_char * 256).from_buffer(memory))
-    print(json.dumps({"hook": bool(hook), "torch": torch.__version__}), flush=True)
+    probe.weir_probe_start.restype = ctypes.c_char_p
+    watched_by = probe.weir_probe_start((ctypes.c_char * 256).from_buffer(memory)).decode()
+    print(json.dumps({"watched_by": watched_by, "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         probe.weir_probe_reset()
