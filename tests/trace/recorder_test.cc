@@ -75,6 +75,80 @@ TEST_F(RecorderTest, Trace_Off_RecordsNothingAndStartsNoThread) {
   EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(PathOf("x")).parent_path()));
 }
 
+TEST_F(RecorderTest, Records_OfManyThreads_AreAllThereInOrder) {
+  constexpr int kThreads = 8, kEach = 5000;
+  const std::string path = PathOf("a.wtr");
+  ASSERT_TRUE(Start(path, "0").ok());
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([t] {
+      for (uint64_t i = 0; i < kEach; ++i)
+        RecordAllocation(0, DeviceAddr((t + 1) << 32 | i), Bytes(1), Stream(t));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Stop();
+  auto reader = Reader::Open(path);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  uint64_t next[kThreads] = {};
+  for (const Record& record : RecordsOf(**reader)) {
+    if (record.kind != Kind::kAllocate) continue;
+    const uint64_t thread = (record.address >> 32) - 1;
+    EXPECT_EQ(record.address & 0xffffffff, next[thread]++);
+  }
+  for (uint64_t count : next) EXPECT_EQ(count, static_cast<uint64_t>(kEach));
+}
+
+TEST_F(RecorderTest, Path_ThatIsALinkOrAnotherFile_IsLeftAlone) {
+  Write(PathOf("notes"), "not a trace");
+  std::filesystem::create_symlink(PathOf("target"), PathOf("link"));
+  EXPECT_THAT(std::string(Start(PathOf("notes"), "0").message()), HasSubstr("is no trace of Weir"));
+  EXPECT_THAT(std::string(Start(PathOf("link"), "0").message()), HasSubstr("it is a link"));
+  EXPECT_FALSE(Start(PathOf("no/such/folder"), "0").ok());
+  EXPECT_EQ(BytesOf(PathOf("notes")), "not a trace");
+  EXPECT_FALSE(std::filesystem::exists(PathOf("target")));
+  EXPECT_FALSE(On());
+}
+
+TEST_F(RecorderTest, Disk_Full_EndsTheTraceAtAWholeFrame) {
+  const std::string path = PathOf("a.wtr");
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 64 << 10;
+  ASSERT_TRUE(Start(path, "0").ok());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  testing::internal::CaptureStderr();
+  uint64_t i = 0;  // addresses that do not compress
+  while (On()) RecordFree(DeviceAddr(++i * 0x9e3779b97f4a7c15));
+  Stop();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the trace ends here, the job goes on"));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  auto reader = Reader::Open(path);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  RecordsOf(**reader);
+  EXPECT_EQ((*reader)->cut_bytes(), 0u);
+}
+
+TEST_F(RecorderTest, ForkedChild_HasNoTrace) {
+  ASSERT_TRUE(Start(PathOf("a.wtr"), "0").ok());
+  RecordFree(DeviceAddr(1));
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool silent = !On();
+    RecordFree(DeviceAddr(2));
+    Stop();
+    _exit(silent ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  Stop();
+  auto reader = Reader::Open(PathOf("a.wtr"));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_THAT(KindsOf(RecordsOf(**reader)), ElementsAre(Kind::kThread, Kind::kFree, Kind::kEnd));
+}
+
 TEST_F(RecorderTest, File_IsOnlyForItsUser) {
   const std::string path = PathOf("a.wtr");
   ASSERT_TRUE(Start(path, "0").ok());
