@@ -131,7 +131,7 @@ class OperatorsTest(unittest.TestCase):
                          [2 * 2 * 8 * 128 * 128 * 64 // 4, 2 * 8 * 128 * 128 * 64 // 4])
 
     def test_convolution_takes_its_operations(self):
-        """As cuDNN: in TF32 unless that is switched off. With kernels none there is no cuDNN yet."""
+        """As cuDNN: in TF32 unless that is switched off."""
         lines = ("took(F.conv2d, new(2, 3, 16, 16), new(8, 3, 3, 3))",
                  "took(F.conv2d, new(2, 3, 16, 16), new(8, 3, 3, 3), None, 2, 1)",
                  "took(F.conv_transpose2d, new(2, 3, 16, 16), new(3, 8, 3, 3))")
