@@ -23,7 +23,7 @@ CUDA_KERNELS = set("CSRN")
 # Why no call of an operator returns, by its name, where the schema's call fails for a lesser reason.
 REASONS = (
     (re.compile("miopen"), "MIOpen is not in this build of torch"),
-    (re.compile("cudnn"), "cuDNN does not start on the emulated GPU"),
+    (re.compile("cudnn"), "the table is made with cuDNN off"),
     (re.compile("_cslt_"), "cuSPARSELt does not start on the emulated GPU"),
     (re.compile("linalg_(eig|ldl_solve|lstsq|polar|qr)|ormqr"), "cuSOLVER does not start on the emulated GPU"),
     (re.compile("sspaddmm"), "torch has it for the CPU alone"),
