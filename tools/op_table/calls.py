@@ -118,8 +118,15 @@ def batch_norm_parts():
     aten.batch_norm_gather_stats_with_counts(x, both, both, card(3), card(3), 0.1, 1e-5, counts)
     aten.batch_norm_elemt(x, weight, weight, mean, deviation, 1e-5)
     aten.batch_norm_backward_elemt(x, x, mean, deviation, weight, mean, mean, numbers(4, dtype=torch.int32))
-    aten._batch_norm_with_update.out(x, weight, weight, card(3), card(3), 0.1, 1e-5, out=torch.empty_like(x),
-                                     save_mean=card(3), save_invstd=card(3), reserve=card(0, dtype=torch.uint8))
+
+
+@call
+def batch_norm_into():
+    """In torch's own kernel: given cuDNN's, torch 2.11 crashes."""
+    x, weight = card(4, 3, 8, 8), card(3)
+    with torch.backends.cudnn.flags(enabled=False):
+        aten._batch_norm_with_update.out(x, weight, weight, card(3), card(3), 0.1, 1e-5, out=torch.empty_like(x),
+                                         save_mean=card(3), save_invstd=card(3), reserve=card(0, dtype=torch.uint8))
 
 
 @call

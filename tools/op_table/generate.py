@@ -23,7 +23,6 @@ CUDA_KERNELS = set("CSRN")
 # Why no call of an operator returns, by its name, where the schema's call fails for a lesser reason.
 REASONS = (
     (re.compile("miopen"), "MIOpen is not in this build of torch"),
-    (re.compile("cudnn"), "the table is made with cuDNN off"),
     (re.compile("_cslt_"), "cuSPARSELt does not start on the emulated GPU"),
     (re.compile("linalg_(eig|ldl_solve|lstsq|polar|qr)|ormqr"), "cuSOLVER does not start on the emulated GPU"),
     (re.compile("sspaddmm"), "torch has it for the CPU alone"),
@@ -50,7 +49,7 @@ def parse(arguments):
     minor = options.torch.replace(".", "_")
     options.probe = options.build / "lib" / f"libweir_op_table_probe_{minor}.so"
     for needed in (options.probe, options.build / "lib" / "emulated_gpu" / f"libweir_emulated_kernels_{minor}.so"):
-        if not needed.exists():  # without the kernels' library cuDNN would be asked, and each convolution fail
+        if not needed.exists():  # what runs must not depend on what happens to be built
             parser.error(f"{needed} is not built")
     options.output = options.output or ROOT / "pytorch_plugin" / "op_tables" / f"{minor}.txt"
     return options

@@ -83,9 +83,11 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   if (unmeasured != 0) return nullptr;
   std::optional<c10::OperatorName> op = event.operator_name();
   if (!op || op->name.rfind("aten::", 0) != 0) return nullptr;
-  SetCurrentOp(FullName(*op));
   Settle(&ForgetAllocation);
-  if (frames.empty()) at::cuda::clearCublasWorkspaces();  // every op shows whether it makes one
+  if (frames.empty()) {
+    SetCurrentOp(FullName(*op));
+    at::cuda::clearCublasWorkspaces();  // every op shows whether it makes one
+  }
   frames.emplace_back();
   Frame& frame = frames.back();
   frame.event = &event;

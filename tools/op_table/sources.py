@@ -4,6 +4,7 @@ A source has a name ("opinfo add", "schema aten::add.out") and can be run again 
 is checked without making the whole table. Runs in a worker, under the probe.
 """
 import random
+import re
 import sys
 import types
 import unittest
@@ -13,6 +14,7 @@ import numpy
 import torch
 
 import calls
+import cudnn_calls  # noqa: F401: adds to calls.CALLS
 import from_schema
 
 # torch's test package imports it for the base class of its tests only.
@@ -20,6 +22,8 @@ sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.Tes
 
 SAMPLES = 8        # of each operator and data type
 MORE_DTYPES = (torch.int64, torch.complex64, torch.bfloat16, torch.bool, torch.uint8)
+# Sources whose operators run in cuDNN where it is on, and in torch's own kernels where it is off: both are run.
+CUDNN_HAS = re.compile("^(opinfo|module) .*(conv|rnn|gru|lstm|batch_?norm|instance_?norm|ctc|grid|attention)", re.IGNORECASE)
 SPARSE_LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 
@@ -166,6 +170,13 @@ def all_names() -> list:
 def run(name: str) -> None:
     """Runs one source; the probe sees what it does."""
     warnings.simplefilter("ignore")
+    run_once(name)
+    if CUDNN_HAS.search(name):
+        with torch.backends.cudnn.flags(enabled=False):
+            run_once(name)
+
+
+def run_once(name: str) -> None:
     torch.manual_seed(0)
     numpy.random.seed(0)
     random.seed(0)
