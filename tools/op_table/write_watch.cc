@@ -70,6 +70,7 @@ const char* WatchedBy() { return "copy-on-write"; }
 
 bool Watch(StorageImpl* storage) {
   if (IsCow(storage) || storage->allocator() == nullptr) return false;
+  if (AddressOf(storage) == 0) return false;  // a tensor that is known to be zero has no block
   c10::intrusive_ptr<StorageImpl> other = cow::lazy_clone_storage(*storage);
   return other != nullptr && watched.emplace(storage, std::move(other)).second;
 }
