@@ -45,9 +45,9 @@ struct StreamNumber {
 };
 thread_local StreamNumber last_stream;
 
-uint64_t WallClock() {
+uint64_t Nanoseconds(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
@@ -135,7 +135,7 @@ absl::Status Recorder::WriteHeader(absl::string_view rank) {
   header.header_bytes = sizeof header;
   header.process = static_cast<uint32_t>(process_);
   header.start_ns = Now();
-  header.wall_ns = WallClock();
+  header.wall_ns = Nanoseconds(CLOCK_REALTIME);
   std::memcpy(header.rank, rank.data(), std::min(rank.size(), sizeof header.rank - 1));
   if (gethostname(header.host, sizeof header.host) != 0) header.host[0] = '\0';
   header.host[sizeof header.host - 1] = '\0';
@@ -314,11 +314,7 @@ absl::Status Start(const std::string& path, absl::string_view rank) {
 void Stop() { Recorder::Get().Stop(); }
 int ThreadsStarted() { return Recorder::Get().threads_started(); }
 
-uint64_t Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t Now() { return Nanoseconds(CLOCK_MONOTONIC); }
 
 uint32_t NumberOf(absl::string_view text) { return On() ? Recorder::Get().NumberOf(text) : 0; }
 

@@ -103,15 +103,8 @@ TEST_F(LaunchArguments, WordOfAnUnknownStruct_MayBeALeftover) {
 }
 
 TEST_F(LaunchArguments, OnlyTheEntriesOfAListThatABlockUses_Count) {
-  struct {
-    CUdeviceptr addresses[110];
-    int64_t lengths[110];
-    unsigned char block_to_tensor[320];
-    int32_t block_to_chunk[320];
-    int32_t first;
-  } lists{};
-  static_assert(sizeof lists == 3368);
-  for (CUdeviceptr& address : lists.addresses) address = freed_;
+  MadeLists lists;
+  for (uint64_t& address : lists.addresses) address = freed_;
   lists.addresses[0] = lists.addresses[1] = alive_;
   lists.block_to_tensor[1] = 1;
   lists.block_to_tensor[2] = 2;  // of a block that is not launched

@@ -130,15 +130,8 @@ TEST_F(LiveBlocks, WordOfAnUnknownStruct_MayBeALeftover) {
 }
 
 TEST_F(LiveBlocks, OnlyTheEntriesOfAListThatABlockUses_Count) {
-  struct {
-    CUdeviceptr addresses[110];
-    int64_t lengths[110];
-    unsigned char block_to_tensor[320];
-    int32_t block_to_chunk[320];
-    int32_t first;
-  } lists{};
-  static_assert(sizeof lists == 3368);
-  for (CUdeviceptr& address : lists.addresses) address = block + 2 * kSize;
+  MadeLists lists;
+  for (uint64_t& address : lists.addresses) address = block + 2 * kSize;
   lists.addresses[0] = block;
   lists.block_to_tensor[1] = 1;
   void* arguments[] = {&lists};

@@ -21,6 +21,17 @@ struct MadeKernel {
   int missing_bytes = 0;        // of the buffer, that no parameter fills
 };
 
+// The argument of a kernel over two lists of tensors, as torch's multi-tensor kernels take it: entries that no block uses are
+// leftovers.
+struct MadeLists {
+  uint64_t addresses[110] = {};
+  int64_t lengths[110] = {};
+  unsigned char block_to_tensor[320] = {};
+  int32_t block_to_chunk[320] = {};
+  int32_t first = 0;
+};
+static_assert(sizeof(MadeLists) == 3368);
+
 template <typename T>
 void Append(std::string& to, T value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof value);

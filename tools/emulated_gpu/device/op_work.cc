@@ -189,20 +189,6 @@ bool InTensorOfOp(uintptr_t address) {
   return false;
 }
 
-void LaunchForOp(void* handle, const char* what) {
-  Stream* stream = FindStream(static_cast<CUstream>(handle), what);
-  if (stream == nullptr || stack.depth == 0) return;
-  Counted().launches.fetch_add(1, std::memory_order_relaxed);
-  found.clear();
-  OpOnStack& op = stack.ops[stack.depth - 1];
-  for (const WeirEmulatedAccess& access : op.accesses) found.push_back(FromAbi(access));
-  const Demand kernel = KernelDemand(1);
-  ChargeLaunch();
-  op.time.stream = stream;
-  op.time.open = true;
-  NoteWork(*stream, what, found.data(), found.size(), &kernel);
-}
-
 void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count) {
   found.clear();
   for (size_t i = 0; i < count; ++i) {

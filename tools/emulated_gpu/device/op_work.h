@@ -29,7 +29,6 @@ void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
              const WeirEmulatedWork* work);
 void EndOp(const WeirEmulatedAccess* results, size_t count, double moves);
 void ChargeOp(int nested);
-void LaunchForOp(void* stream, const char* what);
 
 // A launch of kernel `what` (it lives as long as the process) with these pointers among its arguments. Values that are no
 // addresses of device or pinned memory do no harm.

@@ -36,7 +36,7 @@ struct WeirEmulatedWork {
 };
 
 struct WeirEmulatedHost {
-  int version;                 // 3
+  int version;                 // 4
   int observe_ops;             // 1: call begin_op and end_op
   int cpu_kernels;             // 1: register CPU versions of the CUDA ops and switch cuDNN off
   void (*count_launch)(void);  // an op ran on the CPU
@@ -54,9 +54,6 @@ struct WeirEmulatedHost {
   void (*begin_op)(const char* name, const struct WeirEmulatedAccess* accesses, size_t count,
                    const struct WeirEmulatedWork* work);
   void (*end_op)(const struct WeirEmulatedAccess* results, size_t count, double moves);
-  // Kernels none: the op of this thread launches a kernel `what` on `stream`, with all of its tensors. For ops whose host
-  // code is not the real one.
-  void (*launch)(void* stream, const char* what);
   // Kernels cpu: an op of this thread began; `nested`: another op calls it. For its time on the host alone.
   void (*host_op)(int nested);
   // A training step of this thread ended; `name` tells which kind, the clock counts those of the first kind it meets.

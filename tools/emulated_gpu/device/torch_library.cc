@@ -56,7 +56,7 @@ bool Load() {
     return true;
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {3,
+  static const WeirEmulatedHost host = {4,
                                         ObservesOps() ? 1 : 0,
                                         Settings().kernels == Kernels::kCpu ? 1 : 0,
                                         CountLaunch,
@@ -65,7 +65,6 @@ bool Load() {
                                         RunOpNow,
                                         BeginOp,
                                         EndOp,
-                                        LaunchForOp,
                                         ChargeOp,
                                         EndStep};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
