@@ -1,6 +1,5 @@
 #include "tools/emulated_gpu/device/host_functions.h"
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -20,7 +19,7 @@ struct Queue {
   std::condition_variable changed;
   std::deque<Work> waiting;  // guarded by mutex
   bool running = false;      // guarded by mutex: the thread exists
-  std::atomic<uint64_t> enqueued{0}, done{0};
+  uint64_t enqueued = 0, done = 0;  // guarded by mutex
 };
 
 Queue& TheQueue() {
@@ -66,13 +65,17 @@ uint64_t EnqueueHostFunction(void (*function)(void*), void* argument) {
   return ++queue.enqueued;
 }
 
-bool HostFunctionDone(uint64_t number) { return TheQueue().done.load() >= number; }
+// Under the mutex, which race detectors see from outside this library.
+bool HostFunctionDone(uint64_t number) {
+  Queue& queue = TheQueue();
+  std::lock_guard<std::mutex> lock(queue.mutex);
+  return queue.done >= number;
+}
 
 void WaitForHostFunction(uint64_t number) {
-  if (HostFunctionDone(number)) return;
   Queue& queue = TheQueue();
   std::unique_lock<std::mutex> lock(queue.mutex);
-  queue.changed.wait(lock, [&] { return queue.done.load() >= number; });
+  queue.changed.wait(lock, [&] { return queue.done >= number; });
 }
 
 }  // namespace weir::emulated
