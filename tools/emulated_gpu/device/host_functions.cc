@@ -17,8 +17,8 @@ struct Work {
 struct Queue {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Work> waiting;  // guarded by mutex
-  bool running = false;      // guarded by mutex: the thread exists
+  std::deque<Work> waiting;         // guarded by mutex
+  bool running = false;             // guarded by mutex: the thread exists
   uint64_t enqueued = 0, done = 0;  // guarded by mutex
 };
 
