@@ -128,6 +128,15 @@ absl::Status ReadTraceSums(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->trace_sums);
 }
 
+// `h200x4` is four devices; the emulated GPU checks the number.
+absl::string_view WithoutCount(absl::string_view profile) {
+  const size_t cross = profile.rfind('x');
+  if (cross == absl::string_view::npos || cross + 1 == profile.size()) return profile;
+  const absl::string_view count = profile.substr(cross + 1);
+  return count.find_first_not_of("0123456789") == absl::string_view::npos ? profile.substr(0, cross)
+                                                                          : profile;
+}
+
 absl::Status ReadGpu(absl::string_view text, Options* options) {
   if (text == "real") {
     options->gpu = {};
@@ -141,7 +150,7 @@ absl::Status ReadGpu(absl::string_view text, Options* options) {
   const bool bare = parts.first.size() == text.size();
   const absl::string_view profile = bare ? kProfiles[0] : parts.second;
   const bool file = profile.find('/') != absl::string_view::npos;  // the emulated GPU reads it
-  if (!file && !Contains(kProfiles, profile)) {
+  if (!file && !Contains(kProfiles, WithoutCount(profile))) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" names no profile; there are ",
                                                    absl::StrJoin(kProfiles, ", "),
                                                    ", and files by a path with a slash"));
@@ -208,7 +217,7 @@ absl::Status ReadEmulatedFaults(absl::string_view text, Options* options) {
 absl::Status ReadEmulatedChosen(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->emulated_chosen);
 }
-absl::Status ReadRealDriver(absl::string_view, Options*) { return absl::OkStatus(); }
+absl::Status ReadForEmulator(absl::string_view, Options*) { return absl::OkStatus(); }
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -294,7 +303,11 @@ constexpr OptionRow kTable[] = {
      "Set by `weir run`: the emulated GPU was asked for, so it may run beside a real driver.", "", true,
      ReadEmulatedChosen},
     {"WEIR_EMULATED_REAL_DRIVER", "text", "", "", "PATH",
-     "For tests: the file that tells the emulated GPU that a real driver is here.", "", true, ReadRealDriver},
+     "For tests: the file that tells the emulated GPU that a real driver is here.", "", true,
+     ReadForEmulator},
+    {"WEIR_EMULATED_SHARED", "text", "", "", "HEX",
+     "Set by `weir run`: where its processes keep what they use of the emulated cards.", "", true,
+     ReadForEmulator},
     {"WEIR_REQUIRED", "switch", "", "0", "0 | 1", "Set by `weir run`: the job must not go on without Weir.",
      "", true, ReadRequired},
 };

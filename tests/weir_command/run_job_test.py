@@ -35,7 +35,7 @@ class EnvironmentTest(WeirTestCase):
     def test_flags_become_variables_and_win(self):
         job = self.job_environment("--gpu", "emulated:a100-80g", "--vram", "20GiB", "--ram=64G", "--policy", "lru", "--kernels",
                                    "none", "--timing", "--emulated-vram", "40GiB", "--log", "info", WEIR_VRAM="1GiB", WEIR_NVTX="off")
-        found = {name: text for name, text in job.items() if name.startswith("WEIR_")}
+        found = {name: text for name, text in job.items() if name.startswith("WEIR_") and name != "WEIR_EMULATED_SHARED"}
         self.assertEqual(found, {"WEIR_GPU": "emulated:a100-80g", "WEIR_EMULATED_TIMING": "1", "WEIR_VRAM": "20GiB", "WEIR_RAM": "64G", "WEIR_POLICY": "lru",
                                  "WEIR_KERNELS": "none", "WEIR_EMULATED_VRAM": "40GiB", "WEIR_LOG": "info",
                                  "WEIR_NVTX": "off", "WEIR_REQUIRED": "1", "WEIR_EMULATED_CHOSEN": "1"})
@@ -49,7 +49,7 @@ class EnvironmentTest(WeirTestCase):
         job = self.job_environment(*EMULATED, "--emulated-vram", "profile", "--vram", "auto", WEIR_EMULATED_VRAM="40GiB",
                                    WEIR_LOG="warn")
         self.assertEqual({name for name in job if name.startswith("WEIR_")}, 
-                         {"WEIR_GPU", "WEIR_REQUIRED", "WEIR_EMULATED_CHOSEN"})
+                         {"WEIR_GPU", "WEIR_REQUIRED", "WEIR_EMULATED_CHOSEN", "WEIR_EMULATED_SHARED"})
 
     def test_gpu_named_in_the_environment_counts(self):
         job = self.job_environment("--kernels", "none", WEIR_GPU="emulated:h100")

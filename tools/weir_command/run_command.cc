@@ -17,6 +17,7 @@
 #include "tools/weir_command/failure.h"
 #include "tools/weir_command/job_command.h"
 #include "tools/weir_command/real_gpu.h"
+#include "tools/weir_command/shared_cards.h"
 
 namespace weir {
 namespace {
@@ -119,6 +120,7 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
       setenv(name.c_str(), text.c_str(), 1);
     }
   }
+  if (options.gpu.emulated) setenv("WEIR_EMULATED_SHARED", NewSharedName().c_str(), 1);
 }
 
 [[noreturn]] void BecomeJob(const std::vector<std::string>& command) {

@@ -1,6 +1,5 @@
 // Devices, properties, peers. One device.
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "tools/emulated_gpu/cudart/cudart.h"
@@ -98,9 +97,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return Last(cudaErrorInvalidDevice);
   std::memset(properties, 0, sizeof *properties);
   const Profile& profile = *Settings().profile;
-  std::snprintf(properties->name, sizeof properties->name, "%s (emulated by Weir)",
-                profile.device_name.c_str());
-  DeviceUuid(properties->uuid.bytes);
+  DeviceName(properties->name, sizeof properties->name);
+  DeviceUuid(properties->uuid.bytes, 0);
   properties->totalGlobalMem = Settings().vram_bytes;
   properties->major = profile.major;
   properties->minor = profile.minor;
@@ -129,7 +127,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   WEIR_CUDART_FAULT_POINT();
   if (text == nullptr || length < 13) return Last(cudaErrorInvalidValue);
   if (device != 0) return Last(cudaErrorInvalidDevice);
-  std::snprintf(text, length, "0000:00:00.0");
+  DevicePciAddress(text, static_cast<size_t>(length), 0);
   return cudaSuccess;
 }
 

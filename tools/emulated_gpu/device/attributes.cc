@@ -1,5 +1,6 @@
 #include "tools/emulated_gpu/device/attributes.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "tools/emulated_gpu/device/profile.h"
@@ -80,6 +81,21 @@ Status DeviceAttribute(int* value, CUdevice_attribute attribute) {
   return CUDA_SUCCESS;
 }
 
-void DeviceUuid(char* bytes) { std::memcpy(bytes, "WEIR-EMULATED-00", 16); }
+void DeviceName(char* text, size_t room) {
+  std::snprintf(text, room, "%s (emulated by Weir)", Settings().profile->device_name.c_str());
+}
+
+void DeviceUuid(char* bytes, int device) {
+  char text[32];
+  std::snprintf(text, sizeof text, "WEIR-EMULATED-%02d", device);
+  std::memcpy(bytes, text, 16);
+}
+
+void DevicePciAddress(char* text, size_t room, int device) {
+  std::snprintf(text, room, "0000:%02x:00.0", static_cast<unsigned>(device));
+}
+
+// The driver gives GeForce cards of these generations no peer access.
+bool HasPeers() { return Settings().profile->device_name.find("GeForce") == std::string::npos; }
 
 }  // namespace weir::emulated

@@ -1,6 +1,6 @@
 #include "tools/emulated_gpu/device/counters_abi.h"
 
-#include "tools/emulated_gpu/device/memory.h"
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -14,9 +14,9 @@ using namespace weir::emulated;
 extern "C" __attribute__((visibility("default"))) void weir_emulated_counters(
     WeirEmulatedCounters* counters) {
   const Counters& counted = Counted();
-  *counters = {counted.launches,  counted.copies,    counted.copied_bytes,  counted.reports,
-               UsedDeviceBytes(), PeakDeviceBytes(), Settings().vram_bytes, counted.unchecked_launches,
-               LiveStreams(),     LiveEvents(),      LiveFrames()};
+  *counters = {counted.launches,   counted.copies,     counted.copied_bytes,  counted.reports,
+               HeldDeviceBytes(0), PeakDeviceBytes(0), Settings().vram_bytes, counted.unchecked_launches,
+               LiveStreams(),      LiveEvents(),       LiveFrames()};
 }
 
 extern "C" __attribute__((visibility("default"))) void weir_emulated_test_kernel(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/busy_times.h"
 #include "tools/emulated_gpu/device/profile.h"
 
@@ -84,6 +85,7 @@ Nanos ScheduleLocked(const Demand& demand, Nanos stream_done) {
     (call >= stream_done ? device.idle_for_host : device.idle_for_others) += taken.begin - end_before;
   }
   device.latest_done = std::max(device.latest_done, taken.end);
+  NoteBusy(0, device.busy[Index(Engine::kMultiprocessors)].busy(), device.latest_done);
   return taken.end;
 }
 

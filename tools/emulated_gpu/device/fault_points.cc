@@ -1,12 +1,13 @@
 #include "tools/emulated_gpu/device/fault_points.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/fault_plan.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
-#include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 
@@ -121,7 +122,9 @@ Status NextFault(const char* entry_point) {
 size_t DeviceCapacity() { return FaultsPlanned() ? Faults().plan.capacity : SIZE_MAX; }
 
 void ReportedMemory(size_t* free, size_t* total) {
-  FaultPlan::MemoryInfo info{Settings().vram_bytes - UsedDeviceBytes(), Settings().vram_bytes};
+  const size_t used = UsedDeviceBytes(0);
+  FaultPlan::MemoryInfo info{Settings().vram_bytes - std::min(used, Settings().vram_bytes),
+                             Settings().vram_bytes};
   if (FaultsPlanned() && Faults().plan.memory_info) info = *Faults().plan.memory_info;
   if (free != nullptr) *free = info.free;
   if (total != nullptr) *total = info.total;

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <string>
 
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/faults.h"
-#include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -45,9 +45,10 @@ void PrintExitLine() {
   Note(
       "%s total_bytes=%zu peak_bytes=%zu left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "
       "copies=%lu%s reports=%lu",
-      options.profile->name.c_str(), options.vram_bytes, PeakDeviceBytes(), LiveStreams(), LiveEvents(),
+      options.profile->name.c_str(), options.vram_bytes, PeakDeviceBytes(0), LiveStreams(), LiveEvents(),
       LiveFrames(), options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
       counters.copies.load(), faults, counters.reports.load());
+  LeaveProcesses();
 }
 
 // Under its soname, so that torch finds it: without any NVML, torch's expandable segments call a null
@@ -74,7 +75,7 @@ void StartOnce() {
     start_status = CUDA_ERROR_NO_DEVICE;
     return;
   }
-  if (!options.visible) {
+  if (options.visible.empty()) {
     start_status = CUDA_ERROR_NO_DEVICE;
     return;
   }
@@ -108,16 +109,18 @@ void SetSticky(Status error) { sticky = error; }
 CUcontext PrimaryContext() { return reinterpret_cast<CUcontext>(primary_context); }
 bool PrimaryActive() { return primary_active; }
 
+void SetPrimaryActive(bool active) {
+  if (primary_active.exchange(active) != active) NoteContext(0, active);
+}
+
 void RetainPrimary() {
   ++primary_references;
-  primary_active = true;
+  SetPrimaryActive(true);
 }
 
 void ReleasePrimary() {
-  if (primary_references > 0 && --primary_references == 0) primary_active = false;
+  if (primary_references > 0 && --primary_references == 0) SetPrimaryActive(false);
 }
-
-void ResetPrimary() { primary_active = false; }
 
 CUcontext Current() { return current_context; }
 void SetCurrent(CUcontext context) { current_context = context; }
@@ -126,7 +129,7 @@ Status UsePrimary() {
   const Status status = started.load(std::memory_order_acquire) ? Ready() : Start();
   if (status != CUDA_SUCCESS) return status;
   if (current_context == nullptr) {
-    primary_active = true;
+    SetPrimaryActive(true);
     current_context = PrimaryContext();
   }
   ChargeHost(Micros(Settings().profile->costs.call_us), Busy::kCalls);

@@ -22,7 +22,6 @@ CUcontext PrimaryContext();
 bool PrimaryActive();
 void RetainPrimary();
 void ReleasePrimary();
-void ResetPrimary();
 CUcontext Current();
 void SetCurrent(CUcontext context);
 // Makes the primary context active and current on this thread if none is. For cudart.

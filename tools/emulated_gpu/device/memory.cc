@@ -3,13 +3,12 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
 
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/addresses.h"
-#include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -25,7 +24,6 @@ struct HostRange {
   bool registered;
 };
 
-std::atomic<size_t> used_bytes{0}, peak_bytes{0};
 std::mutex mutex;
 auto& allocations = *new std::map<uintptr_t, size_t>;     // guarded by mutex: cudaMalloc ranges
 auto& host_ranges = *new std::map<uintptr_t, HostRange>;  // guarded by mutex
@@ -64,31 +62,15 @@ typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
 
 }  // namespace
 
-bool TakeDeviceBytes(size_t bytes) {
-  size_t used = used_bytes.load();
-  const size_t room = std::min(Settings().vram_bytes, DeviceCapacity());
-  do {
-    if (bytes > room || used > room - bytes) return false;
-  } while (!used_bytes.compare_exchange_weak(used, used + bytes));
-  size_t peak = peak_bytes.load();
-  while (peak < used + bytes && !peak_bytes.compare_exchange_weak(peak, used + bytes)) {
-  }
-  return true;
-}
-
-void ReturnDeviceBytes(size_t bytes) { used_bytes -= bytes; }
-size_t UsedDeviceBytes() { return used_bytes; }
-size_t PeakDeviceBytes() { return peak_bytes; }
-
 Status AllocateDevice(uintptr_t* address, size_t size) {
   *address = 0;
   if (size == 0) return CUDA_SUCCESS;
   const size_t held = AlignUp(size, 512);  // cudaMalloc's alignment; CUDA C++ programming guide
   ChargeHost(Micros(Settings().profile->costs.malloc_us), Busy::kMemory);
-  if (!TakeDeviceBytes(held)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!TakeDeviceBytes(0, held)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uintptr_t found = NewUsableRange(size);
   if (found == 0) {
-    ReturnDeviceBytes(held);
+    ReturnDeviceBytes(0, held);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (Settings().poison) std::memset(reinterpret_cast<void*>(found), 0xCB, size);
@@ -118,7 +100,7 @@ Status FreeDevice(uintptr_t address) {
   }
   RegionsRemoved(address, size, "cuMemFree");
   ReturnAddresses(address, RangeBytes(size));
-  ReturnDeviceBytes(AlignUp(size, 512));
+  ReturnDeviceBytes(0, AlignUp(size, 512));
   return CUDA_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
-// Device allocations (cudaMalloc, cuMemAlloc), pinned and registered host memory, and the count of physical
-// device bytes that all kinds of device memory share. Any thread. Bytes; sizes are what the caller asked for.
+// Device allocations (cudaMalloc, cuMemAlloc), pinned and registered host memory. Any thread. Bytes; sizes are what the
+// caller asked for.
 #ifndef WEIR_EMULATED_GPU_DEVICE_MEMORY_H_
 #define WEIR_EMULATED_GPU_DEVICE_MEMORY_H_
 
@@ -9,12 +9,6 @@
 #include "tools/emulated_gpu/device/status.h"
 
 namespace weir::emulated {
-
-// Physical bytes: taken only if the total stays within the device's VRAM.
-bool TakeDeviceBytes(size_t bytes);
-void ReturnDeviceBytes(size_t bytes);
-size_t UsedDeviceBytes();
-size_t PeakDeviceBytes();
 
 // OUT_OF_MEMORY beyond the device's VRAM; size 0 gives address 0.
 Status AllocateDevice(uintptr_t* address, size_t size);

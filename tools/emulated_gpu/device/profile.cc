@@ -4,7 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "tools/emulated_gpu/device/profile_text.h"
+#include "tools/emulated_gpu/device/device_list.h"
 
 namespace weir::emulated {
 namespace {
@@ -16,20 +16,13 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool FirstDeviceVisible() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return true;
-  const std::string first = std::string(visible).substr(0, std::string(visible).find(','));
-  return first == "0" || first.rfind("GPU-", 0) == 0;
-}
-
 void ReadProfile(Options& options) {
   const std::string gpu = FromEnvironment("WEIR_GPU");
   const size_t colon = gpu.find(':');
   const std::string name = colon == std::string::npos ? "h200" : gpu.substr(colon + 1);
   auto* profile = new Profile;  // for the life of the process
   std::string mistake;
-  if (!FindProfile(name, profile, &mistake)) {
+  if (!FindDevices(name, profile, &options.devices, &mistake)) {
     options.mistake = "WEIR_GPU=" + gpu + ": " + mistake;
     delete profile;
     return;
@@ -77,7 +70,7 @@ void ReadRest(Options& options) {
   ReadOrder(options);
   options.poison = FromEnvironment("WEIR_EMULATED_POISON") == "1";
   options.timing = FromEnvironment("WEIR_EMULATED_TIMING") == "1";
-  options.visible = FirstDeviceVisible();
+  options.visible = VisibleDevices(std::getenv("CUDA_VISIBLE_DEVICES"), options.devices);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weir::emulated {
 
@@ -51,9 +52,10 @@ enum class Reports { kAbort, kLog, kCount };  // WEIR_EMULATED_REPORTS=abort|log
 struct Options {
   const Profile* profile = nullptr;  // null: WEIR_GPU names none that can be read, there is no device
   Kernels kernels = Kernels::kCpu;
-  size_t vram_bytes = 0;
-  bool visible = true;  // false when CUDA_VISIBLE_DEVICES hides device 0
-  bool poison = false;  // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
+  size_t vram_bytes = 0;     // of each device
+  int devices = 1;           // physical ones: NAMExN
+  std::vector<int> visible;  // those that CUDA numbers 0, 1, ...: CUDA_VISIBLE_DEVICES
+  bool poison = false;       // WEIR_EMULATED_POISON=1: new device memory holds 0xCB instead of zeros
   bool lazy_streams =
       true;           // WEIR_EMULATED_STREAMS=lazy|eager: copies run when forced, or when they are enqueued
   uint64_t seed = 0;  // WEIR_EMULATED_SEED: 0: as late as possible; others run some work early

@@ -222,13 +222,3 @@ bool FindProfile(const std::string& name, Profile* profile, std::string* mistake
 }
 
 }  // namespace weir::emulated
-
-// For `weir run --gpu emulated:FILE`: 0 if `name` means a profile, else 1 and what is wrong.
-extern "C" __attribute__((visibility("default"))) int weir_emulated_check_profile(const char* name,
-                                                                                  char* text, size_t room) {
-  weir::emulated::Profile profile;
-  std::string mistake;
-  const bool found = weir::emulated::FindProfile(name, &profile, &mistake);
-  if (room > 0) text[mistake.copy(text, room - 1)] = '\0';
-  return found ? 0 : 1;
-}

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/frames.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
-#include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -74,7 +74,7 @@ void DropIfUnused(std::unordered_map<FrameHandle, Frame>::iterator frame) {
   if (frame->second.handles > 0 || frame->second.mappings > 0) return;
   PlaceRemoved(kFramePlaces + static_cast<Place>(frame->second.offset), frame->second.size);
   physical.Return(frame->second.offset, frame->second.size);
-  ReturnDeviceBytes(frame->second.size);
+  ReturnDeviceBytes(0, frame->second.size);
   frames.erase(frame);
 }
 
@@ -136,11 +136,11 @@ Status CreateFrame(FrameHandle* handle, size_t size) {
                   "size is not a multiple of the granularity");
   }
   TakeMapperTime(TheCosts().vmm_create_us, 1);
-  if (!TakeDeviceBytes(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!TakeDeviceBytes(0, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard<std::mutex> lock(mutex);
   const long offset = physical.Take(size, Settings().poison);
   if (offset < 0) {
-    ReturnDeviceBytes(size);
+    ReturnDeviceBytes(0, size);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *handle = ++last_handle;

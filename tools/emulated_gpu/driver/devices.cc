@@ -1,5 +1,4 @@
 // Initialisation, devices, errors, entry points by name.
-#include <cstdio>
 #include <cstring>
 
 #include "tools/emulated_gpu/device/attributes.h"
@@ -66,7 +65,7 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(name, length, "%s (emulated by Weir)", Settings().profile->device_name.c_str());
+  DeviceName(name, static_cast<size_t>(length));
   return CUDA_SUCCESS;
 }
 
@@ -74,7 +73,7 @@ CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  DeviceUuid(uuid->bytes);
+  DeviceUuid(uuid->bytes, 0);
   return CUDA_SUCCESS;
 }
 
@@ -82,7 +81,7 @@ CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (text == nullptr || length < 13) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(text, length, "0000:00:00.0");
+  DevicePciAddress(text, static_cast<size_t>(length), 0);
   return CUDA_SUCCESS;
 }
 

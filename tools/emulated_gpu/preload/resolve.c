@@ -27,13 +27,19 @@ int weir_emulation_wanted(void) {
   return wanted;
 }
 
-// Left over in an environment, LD_PRELOAD and WEIR_GPU must not hide a real card. Nothing of the driver is loaded.
-static int hides_real_driver(void) {
+// Left over in an environment, LD_PRELOAD and WEIR_GPU must not hide a real card: the file that shows it, or NULL. Nothing of
+// the driver is loaded.
+static const char* real_driver(void) {
   const char* chosen = getenv("WEIR_EMULATED_CHOSEN");
-  if (chosen != NULL && strcmp(chosen, "1") == 0) return 0;
+  if (chosen != NULL && strcmp(chosen, "1") == 0) return NULL;
   const char* path = getenv("WEIR_EMULATED_REAL_DRIVER");
   if (path == NULL) path = "/proc/driver/nvidia/version";
-  if (access(path, F_OK) != 0) return 0;
+  return access(path, F_OK) == 0 ? path : NULL;
+}
+
+static int hides_real_driver(void) {
+  const char* path = real_driver();
+  if (path == NULL) return 0;
   fprintf(stderr,
           "weir: emulated GPU: refused, a real NVIDIA driver is here (%s): use `weir run --gpu emulated`, or "
           "unset "
@@ -42,17 +48,27 @@ static int hides_real_driver(void) {
   return 1;
 }
 
-static void load_emulator(void) {
-  refused = hides_real_driver();
-  if (refused) return;
+// A library of the folder in which this one is.
+static void* load_beside(const char* name) {
   Dl_info self;
-  if (dladdr((void*)&weir_emulation_wanted, &self) == 0 || self.dli_fname == NULL) return;
+  if (dladdr((void*)&weir_emulation_wanted, &self) == 0 || self.dli_fname == NULL) return NULL;
   const char* slash = strrchr(self.dli_fname, '/');
   char path[4096];
   int folder = slash == NULL ? 0 : (int)(slash - self.dli_fname + 1);
-  snprintf(path, sizeof path, "%.*slibcuda.so.1", folder, self.dli_fname);
-  emulator = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (emulator == NULL) fprintf(stderr, "weir: emulated GPU: cannot load %s: %s\n", path, dlerror());
+  snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, name);
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void load_emulator(void) {
+  refused = hides_real_driver();
+  if (refused) return;
+  emulator = load_beside("libcuda.so.1");
+  if (emulator == NULL) fprintf(stderr, "weir: emulated GPU: cannot load libcuda.so.1: %s\n", dlerror());
+}
+
+// Monitors open NVML by its soname alone, which finds a library that is loaded. It loads nothing more by itself.
+__attribute__((constructor)) static void offer_nvml(void) {
+  if (weir_emulation_wanted() && real_driver() == NULL) load_beside("libnvidia-ml.so.1");
 }
 
 // cudaErrorNotSupported is 801, CUBLAS_STATUS_NOT_SUPPORTED is 15, CUDNN_STATUS_NOT_SUPPORTED is 3000 (driver_types.h,
