@@ -9,6 +9,7 @@
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
 #include "allocator/base/size_text.h"
+#include "allocator/cuda/emulated_clock.h"
 #include "allocator/wait_scope.h"
 #include "offload/host_memory.h"
 #include "policies/registry.h"
@@ -67,7 +68,10 @@ void Runtime::StartTrace() {
   if (gethostname(host, sizeof host) != 0) host[0] = '\0';
   host[sizeof host - 1] = '\0';
   const std::string rank = RankText();
-  const absl::Status status = trace::Start(ExpandLogFile(options_.trace, getpid(), host, rank), rank);
+  const EmulatedNow emulated = EmulatedClock();
+  const trace::Clock clock =
+      emulated == nullptr ? trace::MachineClock() : trace::Clock{trace::ClockKind::kVirtual, emulated};
+  const absl::Status status = trace::Start(ExpandLogFile(options_.trace, getpid(), host, rank), rank, clock);
   if (!status.ok()) Log(LogLevel::kWarn, "WEIR_TRACE: ", status.message(), "; the job runs without a trace");
 }
 

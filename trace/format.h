@@ -8,7 +8,7 @@
 //     8   4  version: 1. A reader reads the versions it knows, and refuses others by number
 //    12   4  bytes of the header: 128
 //    16   4  process id
-//    20   4  clock of all times: 0 the machine's monotonic clock
+//    20   4  clock of all times: ClockKind
 //    24   8  that clock when the trace began, ns
 //    32   8  the wall clock at the same moment, ns since 1970
 //    40  24  rank, text, padded with zeros
@@ -70,6 +70,11 @@ struct FrameHeader {
   uint32_t records;
 };
 static_assert(sizeof(FrameHeader) == 16);
+
+enum class ClockKind : uint32_t {
+  kMachine = 0,  // monotonic
+  kVirtual = 1,  // of an emulated GPU (docs/virtual-clock.md): each thread has a time of its own
+};
 
 // What a record tells, and what its fields mean. A kind that a reader does not know is skipped.
 enum class Kind : uint8_t {

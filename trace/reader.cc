@@ -12,6 +12,16 @@
 #include "absl/strings/str_cat.h"
 
 namespace weir::trace {
+namespace {
+
+// Names come from the job, rank and host from its machine, and all of them end on terminals.
+template <typename Iterator>
+void MakePrintable(Iterator begin, Iterator end) {
+  std::replace_if(
+      begin, end, [](char c) { return c < ' ' || c > '~'; }, '?');
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path) {
   // Non-blocking, for the case that it is a pipe.
@@ -53,6 +63,8 @@ absl::Status Reader::ReadHeader() {
   }
   header_.rank[sizeof header_.rank - 1] = '\0';
   header_.host[sizeof header_.host - 1] = '\0';
+  MakePrintable(header_.rank, header_.rank + strlen(header_.rank));
+  MakePrintable(header_.host, header_.host + strlen(header_.host));
   return header_.header_bytes == sizeof header_ ? absl::OkStatus() : Damaged("its header has another size");
 }
 
@@ -108,9 +120,7 @@ absl::Status Reader::ReadStrings(absl::string_view strings) {
       return Damaged("a string is out of range");
     if (texts_.size() <= number) texts_.resize(number + 1);
     std::string& text = texts_[number] = std::string(strings.substr(0, length));
-    // Names come from the job, and end on terminals.
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    MakePrintable(text.begin(), text.end());
     strings.remove_prefix(length);
   }
   return absl::OkStatus();

@@ -34,6 +34,7 @@ class Reader {
 
   const std::string& path() const { return path_; }
   // Null when the trace was cut inside its header: it has no frames then.
+  // Its rank and host are printable.
   const FileHeader* header() const { return has_header_ ? &header_ : nullptr; }
   // After the last frame: bytes behind it.
   uint64_t cut_bytes() const { return cut_bytes_; }

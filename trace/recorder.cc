@@ -45,11 +45,15 @@ struct StreamNumber {
 };
 thread_local StreamNumber last_stream;
 
-uint64_t Nanoseconds(clockid_t clock) {
+int64_t Nanoseconds(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+
+int64_t MachineNow() { return Nanoseconds(CLOCK_MONOTONIC); }
+
+std::atomic<int64_t (*)()> now_of_trace{&MachineNow};
 
 // Never destroyed: tensors are freed while the process exits.
 class Recorder {
@@ -59,7 +63,7 @@ class Recorder {
     return *recorder;
   }
 
-  absl::Status Start(const std::string& path, absl::string_view rank);
+  absl::Status Start(const std::string& path, absl::string_view rank, Clock clock);
   void Stop();
   int threads_started() const { return threads_started_.load(std::memory_order_relaxed); }
   uint32_t NumberOf(absl::string_view text);
@@ -74,7 +78,7 @@ class Recorder {
 
  private:
   Recorder() = default;
-  absl::Status WriteHeader(absl::string_view rank);
+  std::string Header(absl::string_view rank, ClockKind clock) const;
   void AppendLocked(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteThreadLocked(uint64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextChunkLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -83,9 +87,11 @@ class Recorder {
   std::unique_ptr<Chunk> TakeChunk(bool* last) ABSL_LOCKS_EXCLUDED(mutex_);
   void Write() ABSL_LOCKS_EXCLUDED(mutex_);
   bool StartWriter();
+  static void EndEarly(const absl::Status& why);
 
   // Of the thread that starts and stops; while the writer runs, of the writer.
   TraceFile file_;
+  std::string header_;
   pthread_t writer_{};
   bool has_writer_ = false;
   long process_ = 0;
@@ -104,42 +110,42 @@ class Recorder {
   absl::flat_hash_map<std::string, uint32_t> numbers_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::Status Recorder::Start(const std::string& path, absl::string_view rank) {
+absl::Status Recorder::Start(const std::string& path, absl::string_view rank, Clock clock) {
   if (file_.IsOpen()) return absl::FailedPreconditionError("a trace is being written already");
   absl::StatusOr<TraceFile> file = TraceFile::Create(path);
   if (!file.ok()) return file.status();
   file_ = *std::move(file);
   process_ = getpid();
-  absl::Status status = WriteHeader(rank);
-  if (status.ok()) {
+  now_of_trace.store(clock.now, std::memory_order_relaxed);
+  header_ = Header(rank, clock.kind);
+  {
     LockHolder lock(&mutex_);
     ForgetLocked();
     session_.fetch_add(1);
     active_ = NewChunkLocked();
   }
-  if (status.ok() && !StartWriter()) status = absl::ResourceExhaustedError("cannot start a thread for it");
-  if (!status.ok()) {
-    file_.Close();
-    return status;
-  }
   [[maybe_unused]] static const int watched =
       pthread_atfork(nullptr, nullptr, [] { Recorder::Get().Abandon(); });
-  internal::on.store(true, std::memory_order_relaxed);
-  return absl::OkStatus();
+  internal::on.store(true, std::memory_order_relaxed);  // before the writer, which may have to end the trace
+  if (StartWriter()) return absl::OkStatus();
+  internal::on.store(false, std::memory_order_relaxed);
+  file_.Close();
+  return absl::ResourceExhaustedError("cannot start a thread for it");
 }
 
-absl::Status Recorder::WriteHeader(absl::string_view rank) {
+std::string Recorder::Header(absl::string_view rank, ClockKind clock) const {
   FileHeader header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.version = kVersion;
   header.header_bytes = sizeof header;
   header.process = static_cast<uint32_t>(process_);
+  header.clock = static_cast<uint32_t>(clock);
   header.start_ns = Now();
-  header.wall_ns = Nanoseconds(CLOCK_REALTIME);
+  header.wall_ns = static_cast<uint64_t>(Nanoseconds(CLOCK_REALTIME));
   std::memcpy(header.rank, rank.data(), std::min(rank.size(), sizeof header.rank - 1));
   if (gethostname(header.host, sizeof header.host) != 0) header.host[0] = '\0';
   header.host[sizeof header.host - 1] = '\0';
-  return file_.Append({reinterpret_cast<const char*>(&header), sizeof header});
+  return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
 void Recorder::ForgetLocked() {
@@ -284,20 +290,23 @@ std::unique_ptr<Chunk> Recorder::TakeChunk(bool* last) {
   return chunk;
 }
 
-// The writer thread.
+void Recorder::EndEarly(const absl::Status& why) {
+  internal::on.store(false, std::memory_order_relaxed);
+  Log(LogLevel::kWarn, "WEIR_TRACE: ", why.message(), "; the trace ends here, the job goes on");
+}
+
+// The writer thread. It writes the header too: on the job's threads a limit of the file's size is a signal that kills.
 void Recorder::Write() {
   FrameEncoder encoder;
-  absl::Status status;
+  absl::Status status = file_.Append(header_);
+  if (!status.ok()) EndEarly(status);
   for (bool last = false; !last;) {
     std::unique_ptr<Chunk> chunk = TakeChunk(&last);
     if (chunk == nullptr) continue;
     if (status.ok()) {
       const std::span<const char> frame = encoder.Encode(chunk->strings, {chunk->records, chunk->count});
       status = frame.empty() ? absl::ResourceExhaustedError("no memory to compress it") : file_.Append(frame);
-      if (!status.ok()) {
-        internal::on.store(false, std::memory_order_relaxed);
-        Log(LogLevel::kWarn, "WEIR_TRACE: ", status.message(), "; the trace ends here, the job goes on");
-      }
+      if (!status.ok()) EndEarly(status);
     }
     chunk->count = 0;
     chunk->strings.clear();
@@ -308,13 +317,14 @@ void Recorder::Write() {
 
 }  // namespace
 
-absl::Status Start(const std::string& path, absl::string_view rank) {
-  return Recorder::Get().Start(path, rank);
+Clock MachineClock() { return {ClockKind::kMachine, &MachineNow}; }
+absl::Status Start(const std::string& path, absl::string_view rank, Clock clock) {
+  return Recorder::Get().Start(path, rank, clock);
 }
 void Stop() { Recorder::Get().Stop(); }
 int ThreadsStarted() { return Recorder::Get().threads_started(); }
 
-uint64_t Now() { return Nanoseconds(CLOCK_MONOTONIC); }
+uint64_t Now() { return static_cast<uint64_t>(now_of_trace.load(std::memory_order_relaxed)()); }
 
 uint32_t NumberOf(absl::string_view text) { return On() ? Recorder::Get().NumberOf(text) : 0; }
 

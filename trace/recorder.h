@@ -33,15 +33,23 @@ inline std::atomic<bool> on{false};
 // Whether there is a trace.
 inline bool On() { return internal::on.load(std::memory_order_relaxed); }
 
-// Begins a trace in a new file (trace_file.h). Fails with a message that names the path and the reason.
-absl::Status Start(const std::string& path, absl::string_view rank);
+// The time of the calling thread, in ns. Any thread that records may ask.
+struct Clock {
+  ClockKind kind;
+  int64_t (*now)();
+};
+// The machine's monotonic clock.
+Clock MachineClock();
+
+// Begins a trace in a new file (trace_file.h), whose times are those of `clock`. Fails with a message that names the path and
+// the reason.
+absl::Status Start(const std::string& path, absl::string_view rank, Clock clock = MachineClock());
 // Ends it: everything recorded so far is in the file when it returns. Without a trace, and in a forked child, nothing happens.
 void Stop();
 // Threads that the trace has started in this process: 0 or 1.
 int ThreadsStarted();
 
-// The time of records: the machine's monotonic clock, in ns. The one place to ask an emulated GPU's virtual clock, once it has
-// one.
+// The time of records, by the clock of the trace.
 uint64_t Now();
 
 // The number of a string; 0 without a trace, or when there are too many.

@@ -58,6 +58,7 @@ void ClassifiedMoment::Touch(const Record& record) {
   const auto found = blocks_.find(record.address);
   if (found == blocks_.end()) return;
   Block& block = found->second;
+  block.tensor = true;
   block.leaf |= (record.detail & kLeaf) != 0;
   block.derived |= (record.detail & kDerived) != 0;
   block.from_host |= (record.detail & kFromHost) != 0 && (record.detail & (kWritten | kResult)) != 0;
@@ -70,6 +71,7 @@ void ClassifiedMoment::Die(const Block& block, bool at_end) {
 
 TensorClass ClassifiedMoment::ClassOf(const Block& block, bool at_end) const {
   const auto outlives = [&](uint32_t epoch) { return at_end || epoch_ > epoch; };
+  if (!block.tensor) return TensorClass::kTemporary;
   if (block.leaf) return TensorClass::kParameter;
   if (block.born_in == Phase::kOptimizer) {
     return outlives(block.born) ? TensorClass::kOptimizer : TensorClass::kTemporary;

@@ -1,6 +1,7 @@
 // What the blocks that were alive at one moment of a trace are to the job, worked out from all that happens to them.
 //
-// An *epoch* is a stretch of one phase (format.h: outside, backward, optimizer). In this order:
+// An *epoch* is a stretch of one phase (format.h: outside, backward, optimizer). A block that no op has as a tensor (a
+// library's workspace) is temporary; others, in this order:
 //   parameter   some op gets it as a leaf that takes gradients
 //   optimizer   made in an optimizer step, alive after it
 //   gradient    touched while autograd accumulates gradients, or made in backward, and alive after that backward
@@ -46,7 +47,7 @@ class ClassifiedMoment {
     uint32_t born = 0;         // epochs
     uint32_t accumulated = 0;  // the last in which autograd accumulated into it; 0: none
     Phase born_in = Phase::kOutside;
-    bool leaf = false, derived = false, from_host = false;
+    bool tensor = false, leaf = false, derived = false, from_host = false;
     bool counted = false;  // alive at the moment
   };
   void BeginOp(const Record& record, bool accumulates);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/cuda/cuda_status.h"
 #include "allocator/cuda/driver.h"
+#include "allocator/cuda/emulated_clock.h"
 
 namespace weir {
 namespace {
@@ -213,6 +214,8 @@ class DlopenDriver final : public Driver {
 
 thread_local CUstreamCaptureMode DlopenDriver::saved_mode_ = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
+EmulatedNow emulated_clock = nullptr;  // set once, by Open()
+
 absl::StatusOr<Driver*> Open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return absl::NotFoundError(absl::StrCat("no CUDA driver: ", dlerror()));
@@ -226,6 +229,7 @@ absl::StatusOr<Driver*> Open() {
 #undef WEIR_RESOLVE
   CUresult result = table.cuInit_(0);
   if (result != CUDA_SUCCESS) return CudaStatus(result, "cuInit", nullptr);
+  emulated_clock = reinterpret_cast<EmulatedNow>(dlsym(library, "weir_emulated_now_ns"));
   return new DlopenDriver(table);
 }
 
@@ -235,5 +239,7 @@ absl::StatusOr<Driver*> OpenDriver() {
   static const absl::StatusOr<Driver*> driver = Open();
   return driver;
 }
+
+EmulatedNow EmulatedClock() { return emulated_clock; }
 
 }  // namespace weir

@@ -130,6 +130,33 @@ TEST_F(RecorderTest, Disk_Full_EndsTheTraceAtAWholeFrame) {
   EXPECT_EQ((*reader)->cut_bytes(), 0u);
 }
 
+TEST_F(RecorderTest, Disk_FullFromTheStart_EndsTheTraceAndNotTheProcess) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = sizeof(FileHeader) - 1;
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small),
+            0);  // a write on a thread of the job is a signal now, that kills
+  ASSERT_TRUE(Start(PathOf("a.wtr"), "0").ok());
+  RecordFree(DeviceAddr(1));
+  Stop();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the trace ends here, the job goes on"));
+  EXPECT_FALSE(On());
+}
+
+TEST_F(RecorderTest, Times_AreThoseOfTheClock) {
+  ASSERT_TRUE(Start(PathOf("a.wtr"), "0", Clock{ClockKind::kVirtual, [] { return int64_t{77}; }}).ok());
+  RecordFree(DeviceAddr(1));
+  Stop();
+  auto reader = Reader::Open(PathOf("a.wtr"));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->header()->clock, static_cast<uint32_t>(ClockKind::kVirtual));
+  EXPECT_EQ((*reader)->header()->start_ns, 77u);
+  for (const Record& record : RecordsOf(**reader)) EXPECT_EQ(record.time_ns, 77u);
+}
+
 TEST_F(RecorderTest, ForkedChild_HasNoTrace) {
   ASSERT_TRUE(Start(PathOf("a.wtr"), "0").ok());
   RecordFree(DeviceAddr(1));

@@ -25,10 +25,13 @@ double BytesPerEvent(const Summary& summary) {
              : static_cast<double>(summary.file_bytes) / static_cast<double>(summary.events());
 }
 
+bool IsVirtual(const Summary& summary) {
+  return static_cast<trace::ClockKind>(summary.header->clock) == trace::ClockKind::kVirtual;
+}
+
 std::string EndAsText(const Summary& summary) {
   std::string text =
       summary.ended ? "ended in order" : "not ended: the job was killed, still runs, or the disk was full";
-  if (!summary.header.has_value()) text = "cut inside its header";
   if (summary.cut_bytes > 0) absl::StrAppend(&text, "; ", summary.cut_bytes, " bytes at the end are cut off");
   if (summary.lost_records > 0) {
     absl::StrAppend(&text, "; ", summary.lost_records, " records were dropped, the disk was too slow");
@@ -38,14 +41,13 @@ std::string EndAsText(const Summary& summary) {
 
 void AppendHead(const std::string& file, const Summary& summary, std::string* text) {
   absl::StrAppend(text, "trace      ", file, ", ", Size(summary.file_bytes), "\n");
-  if (summary.header.has_value()) {
-    absl::StrAppend(text, "process    ", summary.header->process, ", rank ", summary.header->rank, ", host ",
-                    summary.header->host, "\n");
-  }
+  absl::StrAppend(text, "process    ", summary.header->process, ", rank ", summary.header->rank, ", host ",
+                  summary.header->host, "\n");
   absl::StrAppend(text, "state      ", EndAsText(summary), "\n");
-  absl::StrAppendFormat(text, "duration   %.3f ms, %d threads, %d events, %.1f bytes an event\n",
-                        Milliseconds(summary.duration_ns), summary.threads, summary.events(),
-                        BytesPerEvent(summary));
+  absl::StrAppendFormat(text, "duration   %.3f ms%s, %d threads, %d events, %.1f bytes an event\n",
+                        Milliseconds(summary.duration_ns),
+                        IsVirtual(summary) ? " of the emulated GPU's virtual clock" : "", summary.threads,
+                        summary.events(), BytesPerEvent(summary));
 }
 
 void AppendEvents(const Summary& summary, std::string* text) {
@@ -147,13 +149,14 @@ std::string AsJson(const std::string& file, const Summary& summary) {
                    {"blocks", op.allocated.count},
                    {"bytes", op.allocated.sum}});
   }
-  Json json = {{"file", file}, {"file_bytes", summary.file_bytes}, {"version", trace::kVersion}};
-  if (summary.header.has_value()) {
-    json.update({{"process", summary.header->process},
-                 {"rank", summary.header->rank},
-                 {"host", summary.header->host},
-                 {"started_ns", summary.header->wall_ns}});
-  }
+  Json json = {{"file", file},
+               {"file_bytes", summary.file_bytes},
+               {"version", trace::kVersion},
+               {"process", summary.header->process},
+               {"rank", summary.header->rank},
+               {"host", summary.header->host},
+               {"clock", IsVirtual(summary) ? "virtual" : "machine"},
+               {"started_ns", summary.header->wall_ns}};
   json.update({{"ended", summary.ended},
                {"cut_bytes", summary.cut_bytes},
                {"lost_records", summary.lost_records},
@@ -180,6 +183,11 @@ int ShowTrace(const TraceRequest& request) {
   if (!reader.ok()) throw Failure(kExitFailed, std::string(reader.status().message()));
   const absl::StatusOr<Summary> summary = trace::Summarise(**reader);
   if (!summary.ok()) throw Failure(kExitFailed, std::string(summary.status().message()));
+  if (!summary->header.has_value()) {
+    throw Failure(kExitFailed,
+                  absl::StrCat(request.file, " is cut inside its header: it has ", summary->file_bytes,
+                               " of ", sizeof(trace::FileHeader), " bytes and no records"));
+  }
   request.output.Write(request.output.json ? AsJson(request.file, *summary) : AsText(request.file, *summary));
   return kExitOk;
 }
