@@ -1,10 +1,11 @@
 #include "tools/emulated_gpu/device/copies.h"
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/kernel_cost.h"
-#include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/op_work.h"
@@ -12,6 +13,7 @@
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
+#include "tools/emulated_gpu/device/travel.h"
 #include "tools/emulated_gpu/device/work_queue.h"
 
 namespace weir::emulated {
@@ -45,28 +47,6 @@ void Count(size_t bytes) {
   Counted().copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// How bytes travel: with kernels `none` nothing moves above kMovedBytes, and what no host code wrote reads as
-// zeros.
-enum class Travel { kMove, kZeros, kStay };
-
-Travel HowToCopy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, size_t span) {
-  if (Settings().kernels == Kernels::kCpu) return Travel::kMove;
-  const bool known = !from_device || IsKnown(from, span);
-  const bool moves = span <= kMovedBytes;
-  if (to_device) known&& moves ? RememberWritten(to, span) : ForgetWritten(to, span);
-  if (!moves) return Travel::kStay;
-  return known || to_device ? Travel::kMove : Travel::kZeros;
-}
-
-// An end of a copy.
-enum class Side { kDevice, kPinned, kPageable };
-
-Side WhereLocked(const void* address) {
-  const auto at = reinterpret_cast<uintptr_t>(address);
-  if (InDeviceWindow(at)) return Side::kDevice;
-  return Order().regions.Find(at) != nullptr ? Side::kPinned : Side::kPageable;
-}
-
 // Pageable memory up to this size is staged and the copy runs late; a larger copy runs at once, as the driver would
 // stage it piece by piece.
 constexpr size_t kMostStaged = size_t{1} << 20;
@@ -77,9 +57,15 @@ Past WithoutItself(Past past) {
   return past;
 }
 
-void RunNow(OrderLock& lock, const Past& past, const Transfer* transfer) {
+using Transfers = std::vector<Transfer>;
+
+void RunAll(const Transfers& transfers) {
+  for (const Transfer& transfer : transfers) transfer.Run();
+}
+
+void RunNow(OrderLock& lock, const Past& past, const Transfers& transfers) {
   RunLocked(lock, WithoutItself(past));
-  if (transfer != nullptr) transfer->Run();
+  RunAll(transfers);
 }
 
 // Gives the newest work of `stream` the time of a copy, and this thread the time that its call takes before any wait.
@@ -98,15 +84,15 @@ void TakeTimeLocked(Stream& stream, Side to, Side from, Call call, size_t bytes)
     ChargeHost(TimeFor(static_cast<double>(bytes), one_thread), Busy::kCalls);  // staging
 }
 
-// Runs or queues an enqueued copy. Null: it moves nothing.
-void Schedule(OrderLock& lock, const Past& past, Transfer* transfer, Side to, Side from, Call call,
+// Runs or queues what moves of an enqueued copy.
+void Schedule(OrderLock& lock, const Past& past, Transfers transfers, Side to, Side from, Call call,
               size_t bytes) {
   const bool host_to_host = to != Side::kDevice && from != Side::kDevice;
   const bool waits = host_to_host || (to == Side::kPageable) ||
                      (to == Side::kPinned && call == Call::kBlocking) ||
                      (from == Side::kPinned && call == Call::kBlocking);
   if (waits) {
-    RunNow(lock, past, transfer);
+    RunNow(lock, past, transfers);
     CompleteLocked(past);
     HostWaits(past.done, Wait::kCopy);
     return;
@@ -117,12 +103,12 @@ void Schedule(OrderLock& lock, const Past& past, Transfer* transfer, Side to, Si
       CompleteLocked(WithoutItself(past));
     }
     if (bytes > kMostStaged) {
-      RunNow(lock, past, transfer);
+      RunNow(lock, past, transfers);
       return;
     }
-    if (transfer != nullptr) transfer->Stage();
+    for (Transfer& transfer : transfers) transfer.Stage();
   }
-  if (transfer != nullptr) QueueLocked(lock, past, [run = *transfer] { run.Run(); });
+  if (!transfers.empty()) QueueLocked(lock, past, [run = std::move(transfers)] { RunAll(run); });
 }
 
 }  // namespace
@@ -142,25 +128,21 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   if (status != CUDA_SUCCESS) return status;
   const size_t bytes = rows.width * rows.height;
   Count(bytes);
-  const Travel travel = HowToCopy(reinterpret_cast<uintptr_t>(to), to_device,
-                                  reinterpret_cast<uintptr_t>(from), from_device, from_span);
+  Transfers transfers = TravelOfCopy(to, from, rows);
+  const Side to_side = SideOf(to), from_side = SideOf(from);
   const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
                              Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
   FinishOps();
   ChargeHost(Micros(Settings().profile->costs.copy_submit_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
   NoteWorkLocked(*stream, "copy", accesses, 2);
-  TakeTimeLocked(*stream, WhereLocked(to), WhereLocked(from), call, bytes);
+  TakeTimeLocked(*stream, to_side, from_side, call, bytes);
   const Past past = stream->past;
-  Transfer transfer =
-      travel == Travel::kZeros ? Transfer::Fill(to, 0, 1, rows) : Transfer::Move(to, from, rows);
-  const Side from_side = travel == Travel::kZeros ? Side::kDevice : WhereLocked(from);
-  if (from_side == Side::kPinned && travel == Travel::kMove && Settings().lazy_streams && Settings().checks &&
-      !HostFunctionsQueuedLocked() && !IsWrittenLocked(reinterpret_cast<uintptr_t>(from), from_span)) {
-    transfer.Watch(Order().log.newest());
-  }
-  Schedule(lock, past, travel == Travel::kStay ? nullptr : &transfer, WhereLocked(to), from_side, call,
-           bytes);
+  const bool watched = from_side == Side::kPinned && transfers.size() == 1 && Settings().lazy_streams &&
+                       Settings().checks && !HostFunctionsQueuedLocked() &&
+                       !IsWrittenLocked(reinterpret_cast<uintptr_t>(from), from_span);
+  if (watched) transfers.front().Watch(Order().log.newest());
+  Schedule(lock, past, std::move(transfers), to_side, from_side, call, bytes);
   return CUDA_SUCCESS;
 }
 
@@ -173,18 +155,14 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call cal
   const Status status = CheckEnd(to, span, "a memset", Touch::kWrite);
   if (status != CUDA_SUCCESS) return status;
   Count(rows.width * rows.height);
-  const bool moves = Settings().kernels == Kernels::kCpu || span <= kMovedBytes;
-  moves ? RememberWritten(reinterpret_cast<uintptr_t>(to), span)
-        : ForgetWritten(reinterpret_cast<uintptr_t>(to), span);
+  Transfers transfers = TravelOfFill(to, value, element, rows);
   const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
   const Demand demand = FillDemand(rows.width * rows.height);
   FinishOps();
   ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
   const Past past = NoteWorkLocked(*stream, "memset", &access, 1, &demand);
-  Transfer transfer = Transfer::Fill(to, value, element, rows);
-  Schedule(lock, past, moves ? &transfer : nullptr, WhereLocked(to), Side::kDevice, call,
-           rows.width * rows.height);
+  Schedule(lock, past, std::move(transfers), SideOf(to), Side::kDevice, call, rows.width * rows.height);
   return CUDA_SUCCESS;
 }
 

@@ -1,6 +1,5 @@
-// Copies and memsets. They are checked when they are enqueued and run as work_queue.h says. Any thread.
-// With kernels `none` a transfer above kMovedBytes is checked and counted but moves nothing, so that
-// untouched memory costs none; smaller ones move, so that the host reads back what it wrote.
+// Copies and memsets. They are checked when they are enqueued and run as work_queue.h says; which of their bytes move is
+// in travel.h. Any thread.
 #ifndef WEIR_EMULATED_GPU_DEVICE_COPIES_H_
 #define WEIR_EMULATED_GPU_DEVICE_COPIES_H_
 
@@ -10,8 +9,6 @@
 #include "tools/emulated_gpu/device/transfers.h"
 
 namespace weir::emulated {
-
-inline constexpr size_t kMovedBytes = 64 << 10;
 
 enum class Direction { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kAny };
 

@@ -17,6 +17,7 @@
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
 #include "tools/emulated_gpu/device/timing.h"
+#include "tools/emulated_gpu/device/value_reads.h"
 #include "tools/emulated_gpu/device/vmm.h"
 
 namespace weir::emulated {
@@ -41,6 +42,7 @@ void PrintExitLine() {
     std::snprintf(unchecked, sizeof unchecked, " unchecked_launches=%lu", counters.unchecked_launches.load());
   FaultsAtExit();
   TimingAtExit();
+  ReadsAtExit();
   if (counters.faults != 0) std::snprintf(faults, sizeof faults, " faults=%lu", counters.faults.load());
   Note(
       "%s total_bytes=%zu peak_bytes=%zu left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "

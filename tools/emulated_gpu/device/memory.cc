@@ -9,6 +9,7 @@
 
 #include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -136,6 +137,7 @@ Status FreePinned(void* address) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   RegionsRemoved(reinterpret_cast<uintptr_t>(address), size, "cuMemFreeHost");
+  ForgetPinned(reinterpret_cast<uintptr_t>(address), size);
   munmap(address, AlignUp(size, kPage));
   return CUDA_SUCCESS;
 }
@@ -160,6 +162,7 @@ Status UnregisterHost(void* address) {
   auto range = host_ranges.find(reinterpret_cast<uintptr_t>(address));
   if (range == host_ranges.end() || !range->second.registered) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   RegionsRemoved(range->first, range->second.size, "cuMemHostUnregister");
+  ForgetPinned(range->first, range->second.size);
   host_ranges.erase(range);
   return CUDA_SUCCESS;
 }

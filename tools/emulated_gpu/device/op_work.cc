@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/device/kernel_cost.h"
+#include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -16,6 +17,9 @@ namespace {
 static_assert(static_cast<int>(Use::kRead) == WEIR_EMULATED_READ &&
               static_cast<int>(Use::kWrite) == WEIR_EMULATED_WRITE &&
               static_cast<int>(Use::kUnknown) == WEIR_EMULATED_UNKNOWN);
+static_assert(static_cast<int>(Carried::kUnknown) == WEIR_EMULATED_CARRIES_UNKNOWN &&
+              static_cast<int>(Carried::kIntegers) == WEIR_EMULATED_CARRIES_INTEGERS &&
+              static_cast<int>(Carried::kFloats) == WEIR_EMULATED_CARRIES_FLOATS);
 
 struct LaunchedPointer {
   Stream* stream;
@@ -53,6 +57,8 @@ struct OpOnStack {
   OpTime time;
   std::vector<WeirEmulatedAccess> accesses;  // by begin
   std::vector<LaunchedPointer> unknown;      // of launches, in no tensor of any op
+  Carried carried;
+  bool launched;
 };
 
 // Frames are kept for the next op, so that no op allocates.
@@ -113,6 +119,12 @@ double BytesOfNew(const OpOnStack& op, const WeirEmulatedAccess* results, size_t
   return bytes;
 }
 
+// A kernel of the innermost op, or of none, that is not computed writes these.
+void ForgetLaunched(const Access* accesses, size_t count) {
+  if (stack.depth > 0) stack.ops[stack.depth - 1].launched = true;
+  for (size_t i = 0; i < count; ++i) ForgetAccess(accesses[i]);
+}
+
 void ChargeLaunch() { ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls); }
 
 }  // namespace
@@ -147,8 +159,8 @@ void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses
   RunLocked(lock, past);
 }
 
-void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
-             const WeirEmulatedWork* work) {
+void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work,
+             int carried) {
   ChargeOp(stack.depth > 0 ? 1 : 0);
   if (stack.depth == stack.ops.size()) stack.ops.emplace_back();
   OpOnStack& op = stack.ops[stack.depth++];
@@ -156,6 +168,8 @@ void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
   op.accesses.assign(accesses, accesses + count);
   op.unknown.clear();
   op.time = {};
+  op.carried = static_cast<Carried>(carried);
+  op.launched = false;
   if (work != nullptr) op.time.work = *work;
   if (count > 1) {
     std::sort(op.accesses.begin(), op.accesses.end(),
@@ -175,11 +189,14 @@ void EndOp(const WeirEmulatedAccess* results, size_t count, double moves) {
       break;
     }
   }
+  for (size_t i = 0; i < count && op.launched; ++i) ForgetAccess(FromAbi(results[i]));
   if (op.time.open) op.time.work.bytes += moves * BytesOfNew(op, results, count);
   op.time.Finish();
   --stack.depth;
   SetCurrentOp(stack.depth == 0 ? "" : stack.ops[stack.depth - 1].name);
 }
+
+Carried CarriedByOp() { return stack.depth == 0 ? Carried::kUnknown : stack.ops[stack.depth - 1].carried; }
 
 bool InTensorOfOp(uintptr_t address) {
   found.clear();
@@ -209,6 +226,7 @@ void NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, si
     time.open = time.open || time.stream == nullptr;
     time.stream = &stream;
   }
+  ForgetLaunched(accesses, count);
   const Demand kernel = KernelDemand(1);
   ChargeLaunch();
   NoteWork(stream, what, accesses, count, &kernel);
@@ -221,6 +239,7 @@ void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses,
     time.open = false;
     time.stream = &stream;
   }
+  ForgetLaunched(accesses, count);
   const Demand kernel = KernelDemand(1, work);
   ChargeLaunch();
   NoteWork(stream, what, accesses, count, &kernel);

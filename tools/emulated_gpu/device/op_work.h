@@ -5,6 +5,8 @@
 // that tensor, used as the op's schema says. Pointers that no op has (memory that the op allocated, workspaces) are
 // in flight but compared with nothing; those that turn out to be results of the op count as written when it ends.
 //
+// What an op's kernels write is not known any more (known_bytes.h): the tensors that it writes and, when it ends, its results.
+//
 // The clock: each launch takes what every kernel takes, and the work of the op, which is known when it ends, comes after
 // its last launch. An op that a library call does has no work of its own.
 #ifndef WEIR_EMULATED_GPU_DEVICE_OP_WORK_H_
@@ -16,6 +18,7 @@
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/status.h"
 #include "tools/emulated_gpu/device/torch_abi.h"
+#include "tools/emulated_gpu/device/value_reads.h"
 
 namespace weir::emulated {
 
@@ -25,8 +28,8 @@ struct Stream;
 void RunOpNow(void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count,
               const WeirEmulatedWork* work);
 void SetOpOnCpu(const char* name);
-void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
-             const WeirEmulatedWork* work);
+void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work,
+             int carried);
 void EndOp(const WeirEmulatedAccess* results, size_t count, double moves);
 void ChargeOp(int nested);
 
@@ -43,6 +46,9 @@ void NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, si
 
 // Gives the ops of this thread that have launched their time, before anything else that the clock sees.
 void FinishOps();
+
+// What the innermost op of this thread copies between host and device (kernels none).
+Carried CarriedByOp();
 
 // Whether the address lies in a tensor that an op of this thread was given (kernels none).
 bool InTensorOfOp(uintptr_t address);

@@ -45,6 +45,16 @@ std::string NameFrames(const ShortStack& stack) {
   return text.empty() ? "unknown" : text;
 }
 
+bool CallerIs(const ShortStack& stack, const char* library) {
+  static const void* const own = OwnLibrary();
+  for (int i = 0; i < stack.depth; ++i) {
+    Dl_info found;
+    if (dladdr(static_cast<char*>(stack.frames[i]) - 1, &found) == 0 || found.dli_fbase == own) continue;
+    return std::strcmp(FileName(found.dli_fname), library) == 0;
+  }
+  return false;
+}
+
 std::string Demangled(const char* name) {
   if (std::strncmp(name, "_Z", 2) != 0) return name;  // "f" would be the type float
   int status = 0;

@@ -18,6 +18,9 @@ ShortStack TakeStack();
 // "function (library) < function (library)", without the emulator's own frames.
 std::string NameFrames(const ShortStack& stack);
 
+// Whether the innermost caller outside the emulator is in the library of this file name.
+bool CallerIs(const ShortStack& stack, const char* library);
+
 // A C++ name in its readable form; other text as it is.
 std::string Demangled(const char* name);
 

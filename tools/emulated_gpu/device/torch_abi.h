@@ -1,5 +1,5 @@
 // Between the emulator and its torch library (libweir_emulated_kernels_MAJOR_MINOR.so). Plain C; no CUDA call
-// is made while installing. Version 3.
+// is made while installing. Version 5.
 #ifndef WEIR_EMULATED_GPU_DEVICE_TORCH_ABI_H_
 #define WEIR_EMULATED_GPU_DEVICE_TORCH_ABI_H_
 
@@ -17,6 +17,9 @@ struct WeirEmulatedAccess {
   int tensor;  // accesses of one tensor have one number
   int alone;   // 1: it is the only access of its tensor
 };
+
+// What an op copies between host and device, as Carried in value_reads.h.
+enum { WEIR_EMULATED_CARRIES_UNKNOWN, WEIR_EMULATED_CARRIES_INTEGERS, WEIR_EMULATED_CARRIES_FLOATS };
 
 // The types of operations, as a card has peaks for them.
 enum {
@@ -36,7 +39,7 @@ struct WeirEmulatedWork {
 };
 
 struct WeirEmulatedHost {
-  int version;                 // 4
+  int version;                 // 5
   int observe_ops;             // 1: call begin_op and end_op
   int cpu_kernels;             // 1: register CPU versions of the CUDA ops and switch cuDNN off
   void (*count_launch)(void);  // an op ran on the CPU
@@ -50,9 +53,9 @@ struct WeirEmulatedHost {
                   const struct WeirEmulatedWork* work);
   // Kernels none: an op of this thread began and has these tensors; it ended with these new ones. Ops nest.
   // `work` is what the op does with its arguments; the bytes of results that are no arguments come on top, `moves` times.
-  // They take time if the op launches.
+  // They take time if the op launches. `carried`: WEIR_EMULATED_CARRIES_...
   void (*begin_op)(const char* name, const struct WeirEmulatedAccess* accesses, size_t count,
-                   const struct WeirEmulatedWork* work);
+                   const struct WeirEmulatedWork* work, int carried);
   void (*end_op)(const struct WeirEmulatedAccess* results, size_t count, double moves);
   // Kernels cpu: an op of this thread began; `nested`: another op calls it. For its time on the host alone.
   void (*host_op)(int nested);

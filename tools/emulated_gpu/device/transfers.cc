@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/emulated_gpu/device/host_pages.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/reports.h"
 
@@ -75,6 +76,10 @@ void Transfer::Run() const {
         "%s",
         reinterpret_cast<uintptr_t>(from_), Span(rows_.from_pitch, rows_), log.Describe(watched_by_).c_str(),
         log.DescribeStack(watched_by_).c_str());
+  }
+  if (from_ == nullptr && element_ == kDrops) {
+    DropPages(reinterpret_cast<uintptr_t>(to_), rows_.width);
+    return;
   }
   for (size_t row = 0; row < rows_.height; ++row) {
     char* to = static_cast<char*>(to_) + row * rows_.to_pitch;

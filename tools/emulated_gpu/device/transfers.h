@@ -24,6 +24,9 @@ class Transfer {
     return {to, nullptr, rows, value, element};
   }
 
+  // The bytes become zeros, of whole pages of private host memory without touching them.
+  static Transfer Drop(void* to, size_t bytes) { return {to, nullptr, {bytes, bytes, bytes, 1}, 0, kDrops}; }
+
   // Copies the source now: what the host does with it later does not matter.
   void Stage();
   // Notes what the source holds now; Run reports when it holds something else. `work` is the copy in the work log.
@@ -34,6 +37,8 @@ class Transfer {
  private:
   Transfer(void* to, const void* from, const Rows& rows, unsigned value, size_t element)
       : to_(to), from_(from), rows_(rows), value_(value), element_(element) {}
+
+  static constexpr size_t kDrops = 0;  // as an element
 
   uint64_t Checksum() const;
 

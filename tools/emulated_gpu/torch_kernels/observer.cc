@@ -22,7 +22,23 @@ struct KnownOp {
   std::string name;           // lives as long as the process, as all of this
   std::vector<bool> written;  // per argument
   OpCost cost;
+  int carries = -1;  // the argument whose values it copies between host and device, -1: none
 };
+
+// The two operators that copy between host and device by themselves: aten::copy_(self, src) and what `item()` calls.
+int CarriedArgument(const std::string& name) {
+  return name == "aten::copy_" ? 1 : name == "aten::_local_scalar_dense" ? 0 : -1;
+}
+
+int CarriedBy(const KnownOp& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.carries < 0 || inputs.size() <= static_cast<size_t>(op.carries))
+    return WEIR_EMULATED_CARRIES_UNKNOWN;
+  const c10::IValue& value = inputs[static_cast<size_t>(op.carries)];
+  if (!value.isTensor() || !value.toTensor().defined()) return WEIR_EMULATED_CARRIES_UNKNOWN;
+  const at::ScalarType type = value.toTensor().scalar_type();
+  return at::isIntegralType(type, /*includeBool=*/true) ? WEIR_EMULATED_CARRIES_INTEGERS
+                                                        : WEIR_EMULATED_CARRIES_FLOATS;
+}
 
 // Null for events that are no operator.
 const KnownOp* Describe(const at::RecordFunction& event) {
@@ -33,7 +49,7 @@ const KnownOp* Describe(const at::RecordFunction& event) {
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<KnownOp>& op = (*known)[toString(*name)];
   if (op != nullptr) return op.get();
-  op = std::make_unique<KnownOp>(KnownOp{toString(*name), {}, {}});
+  op = std::make_unique<KnownOp>(KnownOp{toString(*name), {}, {}, CarriedArgument(toString(*name))});
   if (const auto handle = c10::Dispatcher::singleton().findSchema(*name)) {
     for (const c10::Argument& argument : handle->schema().arguments())
       op->written.push_back(IsWritten(argument));
@@ -67,7 +83,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   open_ops.push_back(op);
   accesses.clear();
   if (op == nullptr) {
-    Host().begin_op("", nullptr, 0, nullptr);
+    Host().begin_op("", nullptr, 0, nullptr, WEIR_EMULATED_CARRIES_UNKNOWN);
     return nullptr;
   }
   WeirEmulatedWork work{};
@@ -78,7 +94,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
     work.bytes += op->cost.BytesOf(i, accesses.data() + before, accesses.data() + accesses.size());
   }
   op->cost.AddOperations(inputs, &work);
-  Host().begin_op(op->name.c_str(), accesses.data(), accesses.size(), &work);
+  Host().begin_op(op->name.c_str(), accesses.data(), accesses.size(), &work, CarriedBy(*op, inputs));
   return nullptr;
 }
 
