@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/launches.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/op_work.h"
@@ -49,7 +50,8 @@ cublasStatus_t Note(const char* call, CUstream handle, const Matrix* matrices, s
     const auto begin = reinterpret_cast<uintptr_t>(matrix.base);
     if (matrix.rows <= 0 || matrix.cols <= 0 || matrix.batch <= 0 || !InDeviceWindow(begin)) continue;
     const Touch touch = matrix.use == Use::kRead ? Touch::kRead : Touch::kWrite;
-    if (CheckTouch(begin, Hull(matrix), call, touch) != CUDA_SUCCESS) return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (CheckTouch(begin, Hull(matrix), call, touch, CurrentDevice()) != CUDA_SUCCESS)
+      return CUBLAS_STATUS_EXECUTION_FAILED;
     AddAccesses(matrix, &accesses);
     if (matrix.use != Use::kUnknown) {
       work.bytes +=

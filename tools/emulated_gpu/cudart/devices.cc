@@ -1,9 +1,10 @@
-// Devices, properties, peers. One device.
+// Devices, properties, peers.
 #include <algorithm>
 #include <cstring>
 
 #include "tools/emulated_gpu/cudart/cudart.h"
 #include "tools/emulated_gpu/device/attributes.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -65,7 +66,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
   LoadTorchLibrary();
-  *count = 1;
+  *count = DeviceCount();
   return cudaSuccess;
 }
 
@@ -74,19 +75,24 @@ cudaError_t cudaGetDevice(int* device) {
   if (device == nullptr) return Last(cudaErrorInvalidValue);
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
-  *device = 0;
+  *device = CurrentDevice();
   return cudaSuccess;
 }
 
+// Since CUDA 12 it makes the context too.
 cudaError_t cudaSetDevice(int device) {
-  if (device != 0) return Last(cudaErrorInvalidDevice);
-  WEIR_CUDART_NEEDS_CONTEXT();
-  return cudaSuccess;
+  WEIR_CUDART_FAULT_POINT();
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
+  if (!IsDevice(device)) return Last(cudaErrorInvalidDevice);
+  ActivatePrimary(device);
+  SetCurrent(PrimaryContext(device));
+  return Last(UsePrimary());
 }
 
 cudaError_t cudaDeviceSynchronize() {
   WEIR_CUDART_NEEDS_CONTEXT();
-  return Last(SynchronizeDevice());
+  return Last(SynchronizeDevice(CurrentDevice()));
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -94,11 +100,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
   if (properties == nullptr) return Last(cudaErrorInvalidValue);
-  if (device != 0) return Last(cudaErrorInvalidDevice);
+  if (!IsDevice(device)) return Last(cudaErrorInvalidDevice);
   std::memset(properties, 0, sizeof *properties);
   const Profile& profile = *Settings().profile;
   DeviceName(properties->name, sizeof properties->name);
-  DeviceUuid(properties->uuid.bytes, 0);
+  DeviceUuid(properties->uuid.bytes, PhysicalDevice(device));
+  properties->pciBusID = PhysicalDevice(device);
   properties->totalGlobalMem = Settings().vram_bytes;
   properties->major = profile.major;
   properties->minor = profile.minor;
@@ -112,7 +119,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   const Status status = Start();
   if (status != CUDA_SUCCESS) return Last(status);
   if (value == nullptr) return Last(cudaErrorInvalidValue);
-  if (device != 0) return Last(cudaErrorInvalidDevice);
+  if (!IsDevice(device)) return Last(cudaErrorInvalidDevice);
   return Last(DeviceAttribute(value, static_cast<CUdevice_attribute>(attribute)));
 }
 
@@ -126,20 +133,38 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   WEIR_CUDART_FAULT_POINT();
   if (text == nullptr || length < 13) return Last(cudaErrorInvalidValue);
-  if (device != 0) return Last(cudaErrorInvalidDevice);
-  DevicePciAddress(text, static_cast<size_t>(length), 0);
+  if (!IsDevice(device)) return Last(cudaErrorInvalidDevice);
+  DevicePciAddress(text, static_cast<size_t>(length), PhysicalDevice(device));
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   WEIR_CUDART_FAULT_POINT();
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
   if (can == nullptr) return Last(cudaErrorInvalidValue);
-  if (device != 0 || peer != 0) return Last(cudaErrorInvalidDevice);
-  *can = 0;  // documented: a device has no peer access to itself
+  if (!IsDevice(device) || !IsDevice(peer)) return Last(cudaErrorInvalidDevice);
+  *can = CanAccessPeer(device, peer) ? 1 : 0;
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) {
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  WEIR_CUDART_NEEDS_CONTEXT();
+  if (flags != 0) return Last(cudaErrorInvalidValue);
+  if (!IsDevice(peer)) return Last(cudaErrorInvalidDevice);
+  ActivatePrimary(peer);
+  return Last(EnablePeer(CurrentDevice(), peer));
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  WEIR_CUDART_NEEDS_CONTEXT();
+  if (!IsDevice(peer)) return Last(cudaErrorInvalidDevice);
+  return Last(DisablePeer(CurrentDevice(), peer));
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
   WEIR_CUDART_FAULT_POINT();
-  return Last(cudaErrorInvalidDevice);
+  const Status status = Start();
+  if (status != CUDA_SUCCESS) return Last(status);
+  return Last(PeerAttribute(value, static_cast<CUdevice_P2PAttribute>(attribute), device, peer));
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tools/emulated_gpu/cudart/cudart.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/copies.h"
 #include "tools/emulated_gpu/device/profile.h"
 
@@ -94,7 +95,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   if (attributes == nullptr) return Last(cudaErrorInvalidValue);
   std::memset(attributes, 0, sizeof *attributes);
   void* address = const_cast<void*>(pointer);
-  switch (Locate(reinterpret_cast<uintptr_t>(pointer)).where) {
+  const Placement placement = Locate(reinterpret_cast<uintptr_t>(pointer));
+  attributes->device = placement.device;
+  switch (placement.where) {
     case Where::kDevice:
       attributes->type = cudaMemoryTypeDevice;
       attributes->devicePointer = address;
@@ -123,10 +126,16 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return Last(Copy(to, from, OneRow(bytes), DirectionOf(kind), Call::kAsync, stream));
 }
 
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+  WEIR_CUDART_NEEDS_CONTEXT();
+  if (!IsDevice(to_device) || !IsDevice(from_device)) return Last(cudaErrorInvalidDevice);
+  return Last(CopyBetweenDevices(to, to_device, from, from_device, bytes));
+}
+
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                 cudaStream_t stream) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  if (to_device != 0 || from_device != 0) return Last(cudaErrorInvalidDevice);
+  if (!IsDevice(to_device) || !IsDevice(from_device)) return Last(cudaErrorInvalidDevice);
   return Last(Copy(to, from, OneRow(bytes), Direction::kDeviceToDevice, Call::kAsync, stream));
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/kernel_cost.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/memory.h"
@@ -33,7 +34,7 @@ bool DirectionFits(Direction direction, bool to_device, bool from_device) {
 }
 
 Status CheckEnd(const void* address, size_t bytes, const char* what, Touch touch) {
-  const Status status = CheckTouch(reinterpret_cast<uintptr_t>(address), bytes, what, touch);
+  const Status status = CheckTouch(reinterpret_cast<uintptr_t>(address), bytes, what, touch, kSomeDevice);
   if (status != CUDA_SUCCESS) SetSticky(status);
   return status;
 }
@@ -45,6 +46,12 @@ Access Rectangle(const void* begin, size_t pitch, const Rows& rows, Use use) {
 void Count(size_t bytes) {
   Counted().copies.fetch_add(1, std::memory_order_relaxed);
   Counted().copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+// Whether the ends of a copy inside device memory are on two devices.
+bool CrossesDevices(const void* to, const void* from) {
+  return DeviceCount() > 1 &&
+         Locate(reinterpret_cast<uintptr_t>(to)).device != Locate(reinterpret_cast<uintptr_t>(from)).device;
 }
 
 // Pageable memory up to this size is staged and the copy runs late; a larger copy runs at once, as the driver would
@@ -69,7 +76,7 @@ void RunNow(OrderLock& lock, const Past& past, const Transfers& transfers) {
 }
 
 // Gives the newest work of `stream` the time of a copy, and this thread the time that its call takes before any wait.
-void TakeTimeLocked(Stream& stream, Side to, Side from, Call call, size_t bytes) {
+void TakeTimeLocked(Stream& stream, Side to, Side from, bool between_devices, Call call, size_t bytes) {
   const Costs& costs = Settings().profile->costs;
   const double one_thread = costs.pageable_h2d_gbps;  // what a thread copies between host buffers
   if (to != Side::kDevice && from != Side::kDevice) {
@@ -78,7 +85,10 @@ void TakeTimeLocked(Stream& stream, Side to, Side from, Call call, size_t bytes)
     return;
   }
   if (from == Side::kPageable && call == Call::kBlocking) HostWaits(stream.past.done, Wait::kCopy);
-  const Route route = from != Side::kDevice ? Route::kIn : to != Side::kDevice ? Route::kOut : Route::kInside;
+  const Route route = from != Side::kDevice ? Route::kIn
+                      : to != Side::kDevice ? Route::kOut
+                      : between_devices     ? Route::kPeer
+                                            : Route::kInside;
   ProlongLocked(stream, CopyDemand(route, bytes, to == Side::kPageable || from == Side::kPageable));
   if (from == Side::kPageable)
     ChargeHost(TimeFor(static_cast<double>(bytes), one_thread), Busy::kCalls);  // staging
@@ -130,13 +140,14 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   Count(bytes);
   Transfers transfers = TravelOfCopy(to, from, rows);
   const Side to_side = SideOf(to), from_side = SideOf(from);
+  const bool between_devices = to_device && from_device && CrossesDevices(to, from);
   const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
                              Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
   FinishOps();
   ChargeHost(Micros(Settings().profile->costs.copy_submit_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
   NoteWorkLocked(*stream, "copy", accesses, 2);
-  TakeTimeLocked(*stream, to_side, from_side, call, bytes);
+  TakeTimeLocked(*stream, to_side, from_side, between_devices, call, bytes);
   const Past past = stream->past;
   const bool watched = from_side == Side::kPinned && transfers.size() == 1 && Settings().lazy_streams &&
                        Settings().checks && !HostFunctionsQueuedLocked() &&
@@ -144,6 +155,14 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   if (watched) transfers.front().Watch(Order().log.newest());
   Schedule(lock, past, std::move(transfers), to_side, from_side, call, bytes);
   return CUDA_SUCCESS;
+}
+
+Status CopyBetweenDevices(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+  AlignLegacyStreams(to_device, from_device);
+  const Status status = Copy(to, from, {bytes, bytes, bytes, bytes == 0 ? size_t{0} : size_t{1}},
+                             Direction::kDeviceToDevice, Call::kBlocking, nullptr);
+  AlignLegacyStreams(to_device, from_device);
+  return status;
 }
 
 Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call call, CUstream handle) {

@@ -20,6 +20,8 @@ enum class Call { kBlocking, kAsync };
 // INVALID_VALUE when an end lies on the wrong side of `direction`; ILLEGAL_ADDRESS (and a report) when a
 // device range is not mapped.
 Status Copy(void* to, const void* from, const Rows& rows, Direction direction, Call call, CUstream stream);
+// What lies on `to_device` and `from_device`: the copy comes after all earlier work of both devices and before all later one.
+Status CopyBetweenDevices(void* to, int to_device, const void* from, int from_device, size_t bytes);
 // `value` is repeated every `element` (1, 2 or 4) bytes.
 Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call call, CUstream stream);
 

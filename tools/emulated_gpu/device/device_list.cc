@@ -42,8 +42,8 @@ bool FindDevices(const std::string& name, Profile* profile, int* count, std::str
   const bool file = name.find('/') != std::string::npos && access(name.c_str(), F_OK) == 0;
   if (!counts || file) return FindProfile(name, profile, mistake);
   *count = std::stoi(name.substr(cross + 1));
-  if (*count != 1) {
-    *mistake = name + ": there can be 1 device";
+  if (*count < 1 || *count > kMostDevices) {
+    *mistake = name + ": there can be 1 to " + std::to_string(kMostDevices) + " devices";
     return false;
   }
   return FindProfile(name.substr(0, cross), profile, mistake);

@@ -1,4 +1,5 @@
-// The engines of the device in virtual time: what runs when. All calls hold the lock of order.h.
+// The engines of each device in virtual time: what runs when. All calls hold the lock of order.h. The mapper and the drive are
+// those of the machine, whichever device the work is for.
 //
 // Each engine does one thing at a time. A work starts at the earliest of its engine's gaps after it is ready: when its
 // stream's earlier work and what it waits for is done, and its call has reached the device.
@@ -25,7 +26,7 @@ struct Demand {
 
 // Work of a stream that is ready when `stream_done` is reached and a call of this thread at its present time has reached the device.
 // Returns when it is done.
-Nanos ScheduleLocked(const Demand& demand, Nanos stream_done);
+Nanos ScheduleLocked(const Demand& demand, int device, Nanos stream_done);
 
 // When a call of this thread at its present time reaches the device.
 Nanos ReachesDevice();
@@ -33,11 +34,12 @@ Nanos ReachesDevice();
 // Work of `engine` that is ready now and is no work of a stream. Returns when it is done.
 Nanos RunForHostLocked(Engine engine, Nanos time);
 
-// When all that streams were given until now is done.
+// When all that streams were given until now is done: those of one device, of all.
+Nanos LatestDoneLocked(int device);
 Nanos LatestDoneLocked();
 
 // For the summary: how long engines worked, and how long the SMs stood still before a work that waited for its call, or
-// for other engines and streams.
+// for other engines and streams. Of several devices it is the mean.
 struct Usage {
   Nanos busy[kEngines];
   Nanos idle_for_host, idle_for_others;

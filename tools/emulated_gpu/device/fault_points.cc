@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tools/emulated_gpu/device/accounting.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/fault_plan.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -122,7 +123,7 @@ Status NextFault(const char* entry_point) {
 size_t DeviceCapacity() { return FaultsPlanned() ? Faults().plan.capacity : SIZE_MAX; }
 
 void ReportedMemory(size_t* free, size_t* total) {
-  const size_t used = UsedDeviceBytes(0);
+  const size_t used = UsedDeviceBytes(PhysicalDevice(CurrentDevice()));
   FaultPlan::MemoryInfo info{Settings().vram_bytes - std::min(used, Settings().vram_bytes),
                              Settings().vram_bytes};
   if (FaultsPlanned() && Faults().plan.memory_info) info = *Faults().plan.memory_info;

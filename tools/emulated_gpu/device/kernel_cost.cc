@@ -53,7 +53,9 @@ Demand CopyDemand(Route route, size_t bytes, bool pageable) {
   demand.engine = in ? Engine::kCopyIn : Engine::kCopyOut;
   demand.time = Micros(costs.copy_us);
   demand.bytes = static_cast<double>(bytes);
-  const double pinned = in ? costs.h2d_gbps : costs.d2h_gbps;
+  const double pinned = route == Route::kPeer ? std::min(costs.h2d_gbps, costs.d2h_gbps)
+                        : in                  ? costs.h2d_gbps
+                                              : costs.d2h_gbps;
   demand.gbps = pageable ? std::min(pinned, in ? costs.pageable_h2d_gbps : costs.pageable_d2h_gbps) : pinned;
   demand.both_gbps = std::min(demand.gbps, in ? costs.h2d_both_gbps : costs.d2h_both_gbps);
   return demand;

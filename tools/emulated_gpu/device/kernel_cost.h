@@ -16,8 +16,9 @@ Nanos WorkTime(const WeirEmulatedWork& work);
 // `kernels` kernels one after the other that do `work` in all.
 Demand KernelDemand(size_t kernels, const WeirEmulatedWork& work = {});
 
-// Where the bytes of a copy go. kInside: both ends on the device.
-enum class Route { kIn, kOut, kInside };
+// Where the bytes of a copy go. kInside: both ends on the device; kPeer: from it to another one, over the link to the host,
+// for profiles have no other.
+enum class Route { kIn, kOut, kInside, kPeer };
 Demand CopyDemand(Route route, size_t bytes, bool pageable);
 Demand FillDemand(size_t bytes);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/op_work.h"
@@ -32,7 +33,7 @@ thread_local Found found;  // keeps its room, so that a launch allocates nothing
 void Look(uintptr_t word, size_t parameter, size_t offset, bool certain) {
   if (!WasEverTaken(word) || !(certain || InTensorOfOp(word))) return;
   Placement range;
-  if (IsTouchable(word, &range)) {
+  if (IsTouchable(word, CurrentDevice(), &range)) {
     found.pointers.push_back(word);
     // A leftover may lie in what a tensor of the op was before the op resized it.
     const Life life = certain ? LifeOfPointer(word) : Life::kNotAsked;
@@ -88,11 +89,19 @@ bool IsEndOfAllocation(uintptr_t address) {
   Placement range;
   uintptr_t begin = 0;
   size_t size = 0;
-  return IsTouchable(address - 1, &range) && !LocateMapping(address - 1, &begin, &size);
+  int device = 0;
+  return IsTouchable(address - 1, CurrentDevice(), &range) &&
+         !LocateMapping(address - 1, &begin, &size, &device);
+}
+
+const char* StateOf(uintptr_t address) {
+  const Placement placement = Locate(address);
+  const bool of_peer = placement.where == Where::kDevice && placement.device != CurrentDevice();
+  return of_peer ? "another device's, without peer access" : DescribeWithoutLock(address).state;
 }
 
 void ReportSuspect(const Kernel& kernel, const Suspect& suspect) {
-  const char* state = suspect.mapped ? "in no live block" : DescribeWithoutLock(suspect.address).state;
+  const char* state = suspect.mapped ? "in no live block" : StateOf(suspect.address);
   const char* op = CurrentOp();
   Report("launch with a pointer to device memory that is %s: 0x%lx, argument %zu, byte %zu, op %s, kernel %s",
          state, suspect.address, suspect.parameter, suspect.offset, *op == '\0' ? "unknown" : op,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -26,7 +27,7 @@ bool Launchable(const Shape& shape) {
 
 Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const Arguments& arguments) {
   Stream* stream = FindStream(handle, "kernel launch");
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream == nullptr || stream->device != CurrentDevice()) return CUDA_ERROR_INVALID_HANDLE;
   if (!Launchable(shape)) return CUDA_ERROR_INVALID_VALUE;
   if (Settings().kernels == Kernels::kCpu) {
     Report("kernel launch with kernels cpu, it computes nothing: %s", kernel.name.c_str());

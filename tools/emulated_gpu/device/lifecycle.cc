@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tools/emulated_gpu/device/accounting.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/faults.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -27,11 +28,15 @@ std::once_flag start_once;
 std::atomic<bool> started{false};
 std::atomic<Status> start_status{CUDA_ERROR_NOT_INITIALIZED};
 std::atomic<Status> sticky{CUDA_SUCCESS};
-std::atomic<int> primary_references{0};
-std::atomic<bool> primary_active{false};
 pid_t owner = 0;
-thread_local CUcontext current_context = nullptr;
-char primary_context[64];  // its address is the handle
+
+// The most that this process held of each device.
+std::string Peaks() {
+  std::string text;
+  for (int device = 0; device < DeviceCount(); ++device)
+    text += (device == 0 ? "" : ",") + std::to_string(PeakDeviceBytes(PhysicalDevice(device)));
+  return text;
+}
 
 void PrintExitLine() {
   if (getpid() != owner) return;
@@ -45,9 +50,9 @@ void PrintExitLine() {
   ReadsAtExit();
   if (counters.faults != 0) std::snprintf(faults, sizeof faults, " faults=%lu", counters.faults.load());
   Note(
-      "%s total_bytes=%zu peak_bytes=%zu left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "
+      "%s total_bytes=%zu peak_bytes=%s left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "
       "copies=%lu%s reports=%lu",
-      options.profile->name.c_str(), options.vram_bytes, PeakDeviceBytes(0), LiveStreams(), LiveEvents(),
+      options.profile->name.c_str(), options.vram_bytes, Peaks().c_str(), LiveStreams(), LiveEvents(),
       LiveFrames(), options.kernels == Kernels::kCpu ? "cpu" : "none", counters.launches.load(), unchecked,
       counters.copies.load(), faults, counters.reports.load());
   LeaveProcesses();
@@ -108,31 +113,12 @@ Status Ready() {
 
 void SetSticky(Status error) { sticky = error; }
 
-CUcontext PrimaryContext() { return reinterpret_cast<CUcontext>(primary_context); }
-bool PrimaryActive() { return primary_active; }
-
-void SetPrimaryActive(bool active) {
-  if (primary_active.exchange(active) != active) NoteContext(0, active);
-}
-
-void RetainPrimary() {
-  ++primary_references;
-  SetPrimaryActive(true);
-}
-
-void ReleasePrimary() {
-  if (primary_references > 0 && --primary_references == 0) SetPrimaryActive(false);
-}
-
-CUcontext Current() { return current_context; }
-void SetCurrent(CUcontext context) { current_context = context; }
-
 Status UsePrimary() {
   const Status status = started.load(std::memory_order_acquire) ? Ready() : Start();
   if (status != CUDA_SUCCESS) return status;
-  if (current_context == nullptr) {
-    SetPrimaryActive(true);
-    current_context = PrimaryContext();
+  if (Current() == nullptr) {
+    ActivatePrimary(0);
+    SetCurrent(PrimaryContext(0));
   }
   ChargeHost(Micros(Settings().profile->costs.call_us), Busy::kCalls);
   return CUDA_SUCCESS;
@@ -141,7 +127,7 @@ Status UsePrimary() {
 Status NeedContext() {
   const Status status = Ready();
   if (status != CUDA_SUCCESS) return status;
-  if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   ChargeHost(Micros(Settings().profile->costs.call_us), Busy::kCalls);
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // When the emulated device comes to life in this process and what its state is: first line, exit line, fork,
-// contexts, sticky errors. Any thread.
+// sticky errors. Any thread.
 #ifndef WEIR_EMULATED_GPU_DEVICE_LIFECYCLE_H_
 #define WEIR_EMULATED_GPU_DEVICE_LIFECYCLE_H_
 
@@ -17,14 +17,7 @@ Status Ready();
 // After an illegal access the context is dead: every later call returns `error`, as on hardware.
 void SetSticky(Status error);
 
-// The one primary context. Current() is this thread's; cudart makes the primary one current by itself.
-CUcontext PrimaryContext();
-bool PrimaryActive();
-void RetainPrimary();
-void ReleasePrimary();
-CUcontext Current();
-void SetCurrent(CUcontext context);
-// Makes the primary context active and current on this thread if none is. For cudart.
+// Makes the primary context of device 0 active and current on this thread if none is. For cudart.
 Status UsePrimary();
 // For driver calls that need a context: INVALID_CONTEXT when this thread has none.
 Status NeedContext();

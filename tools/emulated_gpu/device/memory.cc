@@ -9,6 +9,7 @@
 
 #include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/order.h"
@@ -20,15 +21,21 @@
 namespace weir::emulated {
 namespace {
 
+struct Allocation {
+  size_t size;
+  int device;
+};
 struct HostRange {
   size_t size;
   bool registered;
+  int device;
 };
 
 std::mutex mutex;
-auto& allocations = *new std::map<uintptr_t, size_t>;     // guarded by mutex: cudaMalloc ranges
-auto& host_ranges = *new std::map<uintptr_t, HostRange>;  // guarded by mutex
-auto& variables = *new std::map<const void*, std::pair<uintptr_t, size_t>>;  // guarded by mutex
+auto& allocations = *new std::map<uintptr_t, Allocation>;  // guarded by mutex: cudaMalloc ranges
+auto& host_ranges = *new std::map<uintptr_t, HostRange>;   // guarded by mutex
+// guarded by mutex; by host address and device
+auto& variables = *new std::map<std::pair<const void*, int>, std::pair<uintptr_t, size_t>>;
 
 constexpr size_t kPage = 4096;
 size_t AlignUp(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
@@ -55,6 +62,10 @@ void ChargePinning(size_t size) {
              Busy::kMemory);
 }
 
+bool Reaches(int device, int owner) {
+  return device == kSomeDevice || device == owner || PeerEnabled(device, owner);
+}
+
 template <typename Map>
 typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
   auto range = ranges.upper_bound(address);
@@ -66,17 +77,18 @@ typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
 Status AllocateDevice(uintptr_t* address, size_t size) {
   *address = 0;
   if (size == 0) return CUDA_SUCCESS;
+  const int device = CurrentDevice();
   const size_t held = AlignUp(size, 512);  // cudaMalloc's alignment; CUDA C++ programming guide
   ChargeHost(Micros(Settings().profile->costs.malloc_us), Busy::kMemory);
-  if (!TakeDeviceBytes(0, held)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!TakeDeviceBytes(PhysicalDevice(device), held)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uintptr_t found = NewUsableRange(size);
   if (found == 0) {
-    ReturnDeviceBytes(0, held);
+    ReturnDeviceBytes(PhysicalDevice(device), held);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (Settings().poison) std::memset(reinterpret_cast<void*>(found), 0xCB, size);
   std::lock_guard<std::mutex> lock(mutex);
-  allocations[found] = size;
+  allocations[found] = {size, device};
   RegionAdded(found, size, found, /*host=*/false);
   *address = found;
   return CUDA_SUCCESS;
@@ -85,23 +97,25 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
 Status FreeDevice(uintptr_t address) {
   if (address == 0) return CUDA_SUCCESS;
   ChargeHost(Micros(Settings().profile->costs.free_us), Busy::kMemory);
-  SynchronizeDevice(Wait::kFree);  // implicit, as documented for memory that is not stream-ordered
-  size_t size = 0;
+  const Placement placement = Locate(address);
+  // implicit, as documented for memory that is not stream-ordered
+  SynchronizeDevice(placement.where == Where::kDevice ? placement.device : CurrentDevice(), Wait::kFree);
+  Allocation freed{};
   {
     std::lock_guard<std::mutex> lock(mutex);
     auto allocation = allocations.find(address);
     if (allocation != allocations.end()) {
-      size = allocation->second;
+      freed = allocation->second;
       allocations.erase(allocation);
     }
   }
-  if (size == 0) {
+  if (freed.size == 0) {
     Report("free of device pointer 0x%lx, which is not allocated (freed twice, or never made)", address);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  RegionsRemoved(address, size, "cuMemFree");
-  ReturnAddresses(address, RangeBytes(size));
-  ReturnDeviceBytes(0, AlignUp(size, 512));
+  RegionsRemoved(address, freed.size, "cuMemFree");
+  ReturnAddresses(address, RangeBytes(freed.size));
+  ReturnDeviceBytes(PhysicalDevice(freed.device), AlignUp(freed.size, 512));
   return CUDA_SUCCESS;
 }
 
@@ -114,7 +128,7 @@ Status AllocatePinned(void** address, size_t size) {
   if (found == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard<std::mutex> lock(mutex);
   const auto begin = reinterpret_cast<uintptr_t>(found);
-  host_ranges[begin] = {size, false};
+  host_ranges[begin] = {size, false, CurrentDevice()};
   RegionAdded(begin, size, begin, /*host=*/true);
   *address = found;
   return CUDA_SUCCESS;
@@ -151,7 +165,7 @@ Status RegisterHost(void* address, size_t size) {
   if (overlapping != host_ranges.end() && overlapping->first + overlapping->second.size > begin) {
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   }
-  host_ranges[begin] = {size, true};
+  host_ranges[begin] = {size, true, CurrentDevice()};
   RegionAdded(begin, size, begin, /*host=*/true);
   return CUDA_SUCCESS;
 }
@@ -172,38 +186,41 @@ Placement Locate(uintptr_t address) {
     {
       std::lock_guard<std::mutex> lock(mutex);
       const auto range = Containing(allocations, address);
-      if (range != allocations.end() && address < range->first + range->second) {
-        return {Where::kDevice, range->first, range->second};
+      if (range != allocations.end() && address < range->first + range->second.size) {
+        return {Where::kDevice, range->first, range->second.size, range->second.device};
       }
     }
     Placement mapping;
-    if (LocateMapping(address, &mapping.begin, &mapping.size)) mapping.where = Where::kDevice;
+    if (LocateMapping(address, &mapping.begin, &mapping.size, &mapping.device))
+      mapping.where = Where::kDevice;
     return mapping;
   }
   std::lock_guard<std::mutex> lock(mutex);
   const auto range = Containing(host_ranges, address);
   if (range == host_ranges.end() || address >= range->first + range->second.size) return {};
-  return {range->second.registered ? Where::kRegistered : Where::kPinned, range->first, range->second.size};
+  return {range->second.registered ? Where::kRegistered : Where::kPinned, range->first, range->second.size,
+          range->second.device};
 }
 
-bool IsTouchable(uintptr_t address, Placement* range) {
+bool IsTouchable(uintptr_t address, int device, Placement* range) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     const auto allocation = Containing(allocations, address);
-    if (allocation != allocations.end() && address < allocation->first + allocation->second) {
-      *range = {Where::kDevice, allocation->first, allocation->second};
-      return true;
+    if (allocation != allocations.end() && address < allocation->first + allocation->second.size) {
+      *range = {Where::kDevice, allocation->first, allocation->second.size, allocation->second.device};
+      return Reaches(device, range->device);
     }
   }
   uintptr_t hole = 0;
   range->where = Where::kDevice;
-  return IsAccessible(address, 1, Permission::kRead, &hole) &&
-         LocateMapping(address, &range->begin, &range->size);
+  return IsAccessible(address, 1, Permission::kRead, device, &hole) &&
+         LocateMapping(address, &range->begin, &range->size, &range->device);
 }
 
 uintptr_t VariableAddress(const void* host, size_t* size) {
   std::lock_guard<std::mutex> lock(mutex);
-  auto known = variables.find(host);
+  const int device = CurrentDevice();
+  auto known = variables.find({host, device});
   if (known == variables.end()) {
     using Registered = const char* (*)(const void*, size_t*, const void**);
     static const auto registered =
@@ -212,24 +229,32 @@ uintptr_t VariableAddress(const void* host, size_t* size) {
     if (registered == nullptr || registered(host, &bytes, nullptr) == nullptr || bytes == 0) return 0;
     const uintptr_t address = NewUsableRange(bytes);
     if (address == 0) return 0;
-    allocations[address] = bytes;
+    allocations[address] = {bytes, device};
     RegionAdded(address, bytes, address, /*host=*/false);
-    known = variables.emplace(host, std::make_pair(address, bytes)).first;
+    known = variables.emplace(std::make_pair(host, device), std::make_pair(address, bytes)).first;
   }
   *size = known->second.second;
   return known->second.first;
 }
 
-Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch) {
+Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch, int device) {
   if (size == 0 || !InDeviceWindow(address)) return CUDA_SUCCESS;
+  int owner = -1;
   {
     std::lock_guard<std::mutex> lock(mutex);
     const auto range = Containing(allocations, address);
-    if (range != allocations.end() && address + size <= range->first + range->second) return CUDA_SUCCESS;
+    if (range != allocations.end() && address + size <= range->first + range->second.size)
+      owner = range->second.device;
+  }
+  if (owner >= 0 && Reaches(device, owner)) return CUDA_SUCCESS;
+  if (owner >= 0) {
+    Report("%s on device %d touches memory of device %d without peer access: 0x%lx + %zu", what, device,
+           owner, address, size);
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
   }
   uintptr_t hole = 0;
   const Permission least = touch == Touch::kRead ? Permission::kRead : Permission::kReadWrite;
-  if (IsAccessible(address, size, least, &hole)) {
+  if (IsAccessible(address, size, least, device, &hole)) {
     // A card does not mind: the call goes on.
     if (Settings().checks && LifeOfRange(address, size) == Life::kDead) {
       const char* op = CurrentOp();

@@ -10,7 +10,7 @@
 
 namespace weir::emulated {
 
-// OUT_OF_MEMORY beyond the device's VRAM; size 0 gives address 0.
+// On the current device. OUT_OF_MEMORY beyond its VRAM; size 0 gives address 0.
 Status AllocateDevice(uintptr_t* address, size_t size);
 // Unknown and twice freed addresses are reported and give INVALID_VALUE. Address 0 is fine.
 Status FreeDevice(uintptr_t address);
@@ -26,21 +26,23 @@ struct Placement {
   Where where = Where::kPageable;
   uintptr_t begin = 0;  // of the allocation or mapping
   size_t size = 0;
+  int device = 0;  // on which it is; of host memory, that was current when it was pinned
 };
 // Where one address lies. Device addresses that are not mapped count as pageable: cudaMemoryTypeUnregistered.
 Placement Locate(uintptr_t address);
 
-// Memory of a __device__ variable, made at the first question; outside the VRAM count (it is part of the
-// context).
+// Memory of a __device__ variable on the current device, made at the first question; outside the VRAM count (it is part
+// of the context).
 uintptr_t VariableAddress(const void* host, size_t* size);
 
-// Whether a kernel may read this device address; then `range` is the allocation or mapping around it.
-bool IsTouchable(uintptr_t address, Placement* range);
+// Whether a kernel of `device` may read this device address; then `range` is the allocation or mapping around it.
+bool IsTouchable(uintptr_t address, int device, Placement* range);
 
-// CUDA_SUCCESS when [address, address + size) is device memory that may be touched so; otherwise a report that
-// names `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
+// CUDA_SUCCESS when [address, address + size) is device memory that kernels of `device` may touch so, for a copy some
+// device; otherwise a report that names `what`, and ILLEGAL_ADDRESS. Host addresses are not looked at.
 enum class Touch { kRead, kWrite };
-Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch = Touch::kWrite);
+inline constexpr int kSomeDevice = -1;
+Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch, int device);
 
 }  // namespace weir::emulated
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/kernel_cost.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
+#include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -125,6 +127,14 @@ void ForgetLaunched(const Access* accesses, size_t count) {
   for (size_t i = 0; i < count; ++i) ForgetAccess(accesses[i]);
 }
 
+// The memory of a work on the CPU must be such that its device reaches it.
+void CheckPeers(const char* what, int device) {
+  for (const Access& access : found) {
+    if (CheckTouch(access.begin, access.size == 0 ? 0 : 1, what, Touch::kRead, device) != CUDA_SUCCESS)
+      return;
+  }
+}
+
 void ChargeLaunch() { ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls); }
 
 }  // namespace
@@ -154,6 +164,7 @@ void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses
   const Demand kernel = KernelDemand(1, in_op ? WeirEmulatedWork{} : does);
   if (first) ChargeLaunch();
   if (in_op) on_cpu.Add(*stream, does);
+  if (DeviceCount() > 1) CheckPeers(what, stream->device);
   OrderLock lock(Order().mutex);
   const Past past = NoteWorkLocked(*stream, what, found.data(), found.size(), first ? &kernel : nullptr);
   RunLocked(lock, past);

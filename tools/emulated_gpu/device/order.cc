@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -22,8 +23,18 @@ uint32_t TakeIndex(OrderState& order) {
   return static_cast<uint32_t>(order.newest.size() - 1);
 }
 
-bool IsBlocking(const Stream& stream) {
-  return !IsLegacy(stream) && (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
+// The legacy stream comes after all blocking streams of its device.
+void JoinBlocking(OrderState& order, Stream& legacy) {
+  for (const Stream* other : order.live) {
+    if (other->device == legacy.device && IsBlocking(*other)) legacy.past.Join(other->past);
+  }
+  const auto joined = [&legacy](const Departed& other) {
+    if (other.device != legacy.device || !other.blocking) return false;
+    legacy.past.Join(other.past);
+    return true;
+  };
+  order.departed.erase(std::remove_if(order.departed.begin(), order.departed.end(), joined),
+                       order.departed.end());
 }
 
 void ReportConflict(const OrderState& order, const Access& access, uint64_t work,
@@ -106,18 +117,20 @@ OrderState& Order() {
   return *order;
 }
 
+bool IsBlocking(const Stream& stream) {
+  return !IsLegacy(stream) && (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
 Past StepLocked(Stream& stream, const Past* after) {
   OrderState& order = Order();
   if (stream.past.index == kNoIndex) {
     stream.past.index = TakeIndex(order);
-    if (IsBlocking(stream)) order.blocking.push_back(&stream);
+    order.live.push_back(&stream);
   }
   if (IsLegacy(stream)) {
-    for (const Stream* other : order.blocking) stream.past.Join(other->past);
-    for (const Past& other : order.departed) stream.past.Join(other);
-    order.departed.clear();
+    JoinBlocking(order, stream);
   } else if (IsBlocking(stream)) {
-    stream.past.Join(LegacyStream().past);
+    stream.past.Join(LegacyStream(stream.device).past);
   }
   if (after != nullptr) stream.past.Join(*after);
   stream.past.tick = ++order.newest[stream.past.index];
@@ -148,7 +161,7 @@ void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t c
 }
 
 void ProlongLocked(Stream& stream, const Demand& demand) {
-  stream.past.done = ScheduleLocked(demand, stream.past.done);
+  stream.past.done = ScheduleLocked(demand, stream.device, stream.past.done);
 }
 
 bool IsWrittenLocked(uintptr_t begin, size_t size) {
@@ -174,14 +187,29 @@ Past EverythingLocked() {
   return {kNoIndex, 0, LatestDoneLocked(), std::make_shared<const Ticks>(Order().newest)};
 }
 
+// Of its streams' pasts, so that work of other devices that they came after is in it.
+Past EverythingLocked(int device) {
+  if (DeviceCount() == 1) return EverythingLocked();
+  const OrderState& order = Order();
+  Past past{kNoIndex, 0, LatestDoneLocked(device), nullptr};
+  for (const Stream* stream : order.live) {
+    if (stream->device == device) past.Join(stream->past);
+  }
+  for (const Departed& other : order.departed) {
+    if (other.device == device) past.Join(other.past);
+  }
+  return past;
+}
+
 void RetireLocked(Stream& stream) {
   OrderState& order = Order();
   if (stream.past.index == kNoIndex) return;
-  const auto known = std::find(order.blocking.begin(), order.blocking.end(), &stream);
-  if (known != order.blocking.end()) {
-    order.blocking.erase(known);
-    if (!IsCompleteLocked(stream.past)) order.departed.push_back(stream.past);
-  }
+  order.live.erase(std::find(order.live.begin(), order.live.end(), &stream));
+  const auto complete = [](const Departed& other) { return IsCompleteLocked(other.past); };
+  order.departed.erase(std::remove_if(order.departed.begin(), order.departed.end(), complete),
+                       order.departed.end());
+  if (!IsCompleteLocked(stream.past))
+    order.departed.push_back({stream.past, stream.device, IsBlocking(stream)});
   order.retired.push_back(stream.past.index);
   stream.past = {};
 }

@@ -56,14 +56,21 @@ void RegionsChange(uintptr_t begin, size_t size, const char* call);
 void PlaceRemoved(Place begin, size_t size);
 
 // ---- for the other files of the order
+// The newest work of a dead stream.
+struct Departed {
+  Past past;
+  int device;
+  bool blocking;  // the legacy stream waits for it
+};
+
 struct OrderState {
   std::mutex mutex;
   // guarded by mutex:
-  Ticks completed;                // known to the host
-  Ticks newest;                   // ticks given out
-  std::vector<uint32_t> retired;  // indices of dead streams
-  std::vector<Stream*> blocking;  // streams that the legacy stream waits for
-  std::vector<Past> departed;     // of such streams that died since
+  Ticks completed;                 // known to the host
+  Ticks newest;                    // ticks given out
+  std::vector<uint32_t> retired;   // indices of dead streams
+  std::vector<Stream*> live;       // streams that have had work
+  std::vector<Departed> departed;  // of streams that died with work that is not known to be complete
   AccessMap places;
   Regions regions;
   WorkLog log;
@@ -80,10 +87,13 @@ void ProlongLocked(Stream& stream, const Demand& demand);
 // Some work that is not known to be complete may write to the range of host memory.
 bool IsWrittenLocked(uintptr_t begin, size_t size);
 bool IsCompleteLocked(const Past& past);
+// Whether the legacy stream of its device waits for it.
+bool IsBlocking(const Stream& stream);
 // The host knows that `past` is complete.
 void CompleteLocked(const Past& past);
-// The past of a work that would come after all that was enqueued until now.
+// The past of a work that would come after all that was enqueued until now: on any device, on one.
 Past EverythingLocked();
+Past EverythingLocked(int device);
 // The stream dies; its work goes on.
 void RetireLocked(Stream& stream);
 

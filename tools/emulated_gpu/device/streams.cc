@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/emulated_gpu/device/accounting.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/handles.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/op_work.h"
@@ -17,20 +19,23 @@ auto& streams = *new HandleTable<Stream, 1 << 16>;
 auto& events = *new HandleTable<Event, 1 << 22>;
 std::atomic<uint64_t> last_stream_id{0};
 
-// Lives as long as its thread; what it enqueued goes on.
+// One per device; they live as long as their thread, what they enqueued goes on.
 struct PerThread {
-  Stream stream;
-  PerThread() { stream.id = ++last_stream_id; }
+  Stream streams[kMostDevices];
   ~PerThread() {
     if (Ready() != CUDA_SUCCESS) return;  // a forked child: another thread may have held the lock
     std::lock_guard<std::mutex> lock(Order().mutex);
-    RetireLocked(stream);
+    for (Stream& stream : streams) RetireLocked(stream);
   }
 };
 
 Stream& PerThreadStream() {
   thread_local PerThread mine;
-  return mine.stream;
+  const int device = CurrentDevice();
+  Stream& stream = mine.streams[device];
+  if (stream.id == 0) stream.id = ++last_stream_id;
+  stream.device = device;
+  return stream;
 }
 
 const Costs& CostsOf() { return Settings().profile->costs; }
@@ -96,13 +101,20 @@ Past WorkOfLocked(Stream& stream) { return IsLegacy(stream) ? StepLocked(stream)
 
 }  // namespace
 
-Stream& LegacyStream() {
-  static auto* stream = new Stream;
-  return *stream;
+Stream& LegacyStream(int device) {
+  static auto* streams = [] {
+    auto* made = new Stream[kMostDevices];
+    for (int i = 0; i < kMostDevices; ++i) {
+      made[i].device = i;
+      made[i].legacy = true;
+    }
+    return made;
+  }();
+  return streams[device];
 }
 
 Stream* FindStream(CUstream handle, const char* call) {
-  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &LegacyStream();
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &LegacyStream(CurrentDevice());
   if (handle == CU_STREAM_PER_THREAD) return &PerThreadStream();
   Stream* stream = streams.Find(handle);
   if (stream == nullptr) Report("%s: stream %p is not alive", call, static_cast<void*>(handle));
@@ -120,6 +132,7 @@ Status CreateStream(CUstream* handle, unsigned flags, int priority) {
   Stream* stream = streams.Make();
   if (stream == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   stream->flags = flags;
+  stream->device = CurrentDevice();
   stream->priority = std::clamp(priority, kGreatestPriority, kLeastPriority);  // documented: clamped
   stream->id = ++last_stream_id;
   *handle = reinterpret_cast<CUstream>(stream);
@@ -149,12 +162,14 @@ Status QueryStream(CUstream handle) {
   std::lock_guard<std::mutex> lock(Order().mutex);
   Status status = QueryLocked(stream->past, stream->patience);
   if (!IsLegacy(*stream)) return status;
-  for (Stream* other : Order().blocking) {
+  for (Stream* other : Order().live) {
+    if (other->device != stream->device || !IsBlocking(*other)) continue;
     if (status == CUDA_SUCCESS) status = QueryLocked(other->past, other->patience);
   }
-  for (const Past& other : Order().departed) {
-    Patience none{other.tick};
-    if (status == CUDA_SUCCESS) status = QueryLocked(other, none);
+  for (const Departed& other : Order().departed) {
+    if (other.device != stream->device || !other.blocking) continue;
+    Patience none{other.past.tick};
+    if (status == CUDA_SUCCESS) status = QueryLocked(other.past, none);
   }
   return status;
 }
@@ -169,12 +184,26 @@ Status SynchronizeStream(CUstream handle) {
   return CUDA_SUCCESS;
 }
 
-Status SynchronizeDevice(Wait wait) {
+Status SynchronizeDevice(int device, Wait wait) {
   FinishOps();
   ChargeEventCall();
   OrderLock lock(Order().mutex);
-  SynchronizeLocked(lock, EverythingLocked(), wait);
+  SynchronizeLocked(lock, EverythingLocked(device), wait);
   return CUDA_SUCCESS;
+}
+
+void AlignLegacyStreams(int one, int other) {
+  FinishOps();
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  Stream& current = LegacyStream(CurrentDevice());
+  for (int device : {one, other}) {
+    if (device == current.device) continue;
+    const Past past = StepLocked(LegacyStream(device));
+    StepLocked(current, &past);
+  }
+  for (int device : {one, other}) {
+    if (device != current.device) StepLocked(LegacyStream(device), &current.past);
+  }
 }
 
 Status WaitForEvent(CUstream stream_handle, CUevent event_handle) {
@@ -206,6 +235,7 @@ Status CreateEvent(CUevent* handle, unsigned flags) {
   Event* event = events.Make();
   if (event == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   event->flags = flags;
+  event->device = CurrentDevice();
   *handle = reinterpret_cast<CUevent>(event);
   return CUDA_SUCCESS;
 }
@@ -224,7 +254,8 @@ Status DestroyEvent(CUevent handle) {
 Status RecordEvent(CUevent event_handle, CUstream stream_handle) {
   Event* event = FindEvent(event_handle, "event record");
   Stream* stream = FindStream(stream_handle, "event record");
-  if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (event == nullptr || stream == nullptr || event->device != stream->device)
+    return CUDA_ERROR_INVALID_HANDLE;
   event->recorded = true;
   FinishOps();
   ChargeEventCall();
@@ -261,7 +292,8 @@ Status ElapsedMilliseconds(float* milliseconds, CUevent start_handle, CUevent en
   Event* end = FindEvent(end_handle, "event elapsed time");
   if (start == nullptr || end == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const bool timing = ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) == 0;
-  if (!timing || !start->recorded || !end->recorded) return CUDA_ERROR_INVALID_HANDLE;
+  if (!timing || !start->recorded || !end->recorded || start->device != end->device)
+    return CUDA_ERROR_INVALID_HANDLE;
   {
     std::lock_guard<std::mutex> lock(Order().mutex);
     for (Event* event : {start, end}) {

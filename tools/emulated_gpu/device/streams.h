@@ -32,7 +32,9 @@ struct Stream {
   std::atomic<bool> alive{false};
   unsigned flags = 0;
   int priority = 0;
-  uint64_t id = 0;  // 0: the legacy stream
+  int device = 0;
+  bool legacy = false;
+  uint64_t id = 0;  // 0: a legacy stream
   // guarded by the lock of order.h:
   Past past;  // of its newest work
   Patience patience;
@@ -43,6 +45,7 @@ struct Stream {
 struct Event {
   std::atomic<bool> alive{false};
   unsigned flags = 0;
+  int device = 0;
   std::atomic<bool> recorded{false};
   // guarded by the lock of order.h:
   Past past;  // of the last record: what it is done at is the time of the event
@@ -50,20 +53,23 @@ struct Event {
   Nanos host_time = 0;  // of the last record's call
 };
 
-Stream& LegacyStream();
-inline bool IsLegacy(const Stream& stream) { return &stream == &LegacyStream(); }
+Stream& LegacyStream(int device);
+inline bool IsLegacy(const Stream& stream) { return stream.legacy; }
 
-// Null (legacy default), CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are always alive. Null result: reported,
-// dead.
+// Null (legacy default), CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are always alive; they are those of the current device.
+// Null result: reported, dead.
 Stream* FindStream(CUstream handle, const char* call);
 Event* FindEvent(CUevent handle, const char* call);
 
+// New streams and events belong to the current device. An event is recorded on streams of its device alone.
 Status CreateStream(CUstream* handle, unsigned flags, int priority);
 Status DestroyStream(CUstream handle);  // its work goes on
 Status QueryStream(CUstream handle);
 Status SynchronizeStream(CUstream handle);
 // `wait` is what the summary counts it as.
-Status SynchronizeDevice(Wait wait = Wait::kDevice);
+Status SynchronizeDevice(int device, Wait wait = Wait::kDevice);
+// What the legacy streams of these devices and of the current one get from now on comes after what they all got before.
+void AlignLegacyStreams(int one, int other);
 // Later work of `stream` comes after what `event` recorded last.
 Status WaitForEvent(CUstream stream, CUevent event);
 Status LaunchHostFunction(CUstream stream, void (*function)(void*), void* argument);

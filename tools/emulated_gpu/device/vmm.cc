@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -9,8 +11,10 @@
 
 #include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/frames.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
+#include "tools/emulated_gpu/device/memory.h"
 #include "tools/emulated_gpu/device/order.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
@@ -23,11 +27,14 @@ struct Frame {
   size_t size;
   int handles;  // references that the program holds
   int mappings;
+  int device;
 };
 struct Mapping {
   size_t size;
   FrameHandle handle;
-  Permission access;
+  int device;                                     // on which its bytes are
+  std::array<Permission, kMostDevices> access{};  // by the device that touches it
+  Permission most() const { return *std::max_element(access.begin(), access.end()); }
 };
 
 std::mutex mutex;  // guards everything below
@@ -74,7 +81,7 @@ void DropIfUnused(std::unordered_map<FrameHandle, Frame>::iterator frame) {
   if (frame->second.handles > 0 || frame->second.mappings > 0) return;
   PlaceRemoved(kFramePlaces + static_cast<Place>(frame->second.offset), frame->second.size);
   physical.Return(frame->second.offset, frame->second.size);
-  ReturnDeviceBytes(0, frame->second.size);
+  ReturnDeviceBytes(PhysicalDevice(frame->second.device), frame->second.size);
   frames.erase(frame);
 }
 
@@ -93,6 +100,23 @@ const Costs& TheCosts() { return Settings().profile->costs; }
 
 size_t Count(MappingPosition first, MappingPosition last) {
   return static_cast<size_t>(std::distance(first, last));
+}
+
+// What this process may touch is what any device may. False when the system has no room for one more mapping.
+bool Protect(MappingPosition first, MappingPosition last) {
+  while (first != last) {
+    const Permission access = first->second.most();
+    const uintptr_t begin = first->first;
+    uintptr_t end = begin;
+    for (; first != last && first->second.most() == access; ++first) end = first->first + first->second.size;
+    const int protection = access == Permission::kNone   ? PROT_NONE
+                           : access == Permission::kRead ? PROT_READ
+                                                         : PROT_READ | PROT_WRITE;
+    if (mprotect(reinterpret_cast<void*>(begin), end - begin, protection) == 0) continue;
+    Note("the system has no room for one more mapping (vm.max_map_count)");
+    return false;
+  }
+  return true;
 }
 
 bool Multiple(size_t value) { return value != 0 && value % kGranularity == 0; }
@@ -130,21 +154,21 @@ Status FreeReservation(uintptr_t address, size_t size) {
   return CUDA_SUCCESS;
 }
 
-Status CreateFrame(FrameHandle* handle, size_t size) {
+Status CreateFrame(FrameHandle* handle, size_t size, int device) {
   if (!Multiple(size)) {
     return Misuse(CUDA_ERROR_INVALID_VALUE, "cuMemCreate", 0, size,
                   "size is not a multiple of the granularity");
   }
   TakeMapperTime(TheCosts().vmm_create_us, 1);
-  if (!TakeDeviceBytes(0, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!TakeDeviceBytes(PhysicalDevice(device), size)) return CUDA_ERROR_OUT_OF_MEMORY;
   std::lock_guard<std::mutex> lock(mutex);
   const long offset = physical.Take(size, Settings().poison);
   if (offset < 0) {
-    ReturnDeviceBytes(0, size);
+    ReturnDeviceBytes(PhysicalDevice(device), size);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *handle = ++last_handle;
-  frames[*handle] = {offset, size, 1, 0};
+  frames[*handle] = {offset, size, 1, 0, device};
   return CUDA_SUCCESS;
 }
 
@@ -171,11 +195,12 @@ Status ReleaseFrame(FrameHandle handle) {
   return CUDA_SUCCESS;
 }
 
-Status FrameSize(FrameHandle handle, size_t* size) {
+Status DescribeFrame(FrameHandle handle, size_t* size, int* device) {
   std::lock_guard<std::mutex> lock(mutex);
   auto frame = frames.find(handle);
   if (frame == frames.end() || frame->second.handles == 0) return CUDA_ERROR_INVALID_VALUE;
   *size = frame->second.size;
+  *device = frame->second.device;
   return CUDA_SUCCESS;
 }
 
@@ -205,7 +230,7 @@ Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   ++frame->second.mappings;
-  mappings[address] = {size, handle, Permission::kNone};
+  mappings[address] = {size, handle, frame->second.device};
   RegionAdded(address, size, kFramePlaces + static_cast<Place>(frame->second.offset), /*host=*/false);
   return CUDA_SUCCESS;
 }
@@ -230,7 +255,7 @@ Status Unmap(uintptr_t address, size_t size) {
   return CUDA_SUCCESS;
 }
 
-Status SetAccess(uintptr_t address, size_t size, Permission access) {
+Status SetAccess(uintptr_t address, size_t size, int device, Permission access) {
   FinishUsers(address, size);
   std::lock_guard<std::mutex> lock(mutex);
   MappingPosition first, last;
@@ -239,25 +264,21 @@ Status SetAccess(uintptr_t address, size_t size, Permission access) {
                   "not exactly a range of whole mappings");
   }
   TakeMapperTime(TheCosts().vmm_access_us, Count(first, last));
-  RegionsChange(address, size, "cuMemSetAccess");
-  const int protection = access == Permission::kNone   ? PROT_NONE
-                         : access == Permission::kRead ? PROT_READ
-                                                       : PROT_READ | PROT_WRITE;
-  if (mprotect(reinterpret_cast<void*>(address), size, protection) != 0) {
-    Note("the system has no room for one more mapping (vm.max_map_count)");
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  for (auto mapping = first; mapping != last; ++mapping) mapping->second.access = access;
-  return CUDA_SUCCESS;
+  const bool first_grant = std::all_of(first, last, [device](const auto& mapping) {
+    return mapping.second.access[device] == Permission::kNone;
+  });
+  if (!first_grant) RegionsChange(address, size, "cuMemSetAccess");  // another device's work on it goes on
+  for (auto mapping = first; mapping != last; ++mapping) mapping->second.access[device] = access;
+  return Protect(first, last) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-Status GetAccess(uintptr_t address, Permission* access) {
+Status GetAccess(uintptr_t address, int device, Permission* access) {
   std::lock_guard<std::mutex> lock(mutex);
   auto mapping = mappings.upper_bound(address);
   if (mapping == mappings.begin()) return CUDA_ERROR_INVALID_VALUE;
   --mapping;
   if (address >= mapping->first + mapping->second.size) return CUDA_ERROR_INVALID_VALUE;
-  *access = mapping->second.access;
+  *access = mapping->second.access[device];
   return CUDA_SUCCESS;
 }
 
@@ -272,7 +293,7 @@ bool LocateReservation(uintptr_t address, uintptr_t* begin, size_t* size) {
   return true;
 }
 
-bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size) {
+bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size, int* device) {
   std::lock_guard<std::mutex> lock(mutex);
   auto mapping = mappings.upper_bound(address);
   if (mapping == mappings.begin()) return false;
@@ -280,18 +301,19 @@ bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size) {
   if (address >= mapping->first + mapping->second.size) return false;
   *begin = mapping->first;
   *size = mapping->second.size;
+  *device = mapping->second.device;
   return true;
 }
 
-bool IsAccessible(uintptr_t address, size_t size, Permission least, uintptr_t* hole) {
+bool IsAccessible(uintptr_t address, size_t size, Permission least, int device, uintptr_t* hole) {
   std::lock_guard<std::mutex> lock(mutex);
   *hole = address;
   auto mapping = mappings.upper_bound(address);
   if (mapping == mappings.begin()) return false;
   for (--mapping; *hole < address + size; ++mapping) {
-    if (mapping == mappings.end() || mapping->first > *hole || mapping->second.access < least) {
-      return false;
-    }
+    if (mapping == mappings.end() || mapping->first > *hole) return false;
+    const Permission access = device == kSomeDevice ? mapping->second.most() : mapping->second.access[device];
+    if (access < least) return false;
     if (mapping->first + mapping->second.size <= *hole) return false;
     *hole = mapping->first + mapping->second.size;
   }

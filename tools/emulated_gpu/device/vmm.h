@@ -15,27 +15,29 @@ using FrameHandle = CUmemGenericAllocationHandle;
 Status ReserveAddresses(uintptr_t* address, size_t size, size_t alignment, uintptr_t hint);
 Status FreeReservation(uintptr_t address, size_t size);
 
-// A new frame holds zeros (0xCB bytes when poisoning). Frames made one after the other lie one after the
+// On `device`. A new frame holds zeros (0xCB bytes when poisoning). Frames made one after the other lie one after the
 // other in the memfd, so that mapping them in order needs one kernel mapping in all (vm.max_map_count is
 // 65530 by default).
-Status CreateFrame(FrameHandle* handle, size_t size);
+Status CreateFrame(FrameHandle* handle, size_t size, int device);
 Status RetainFrame(uintptr_t mapped_address, FrameHandle* handle);
 // The bytes go back when the last handle is released and the last mapping is gone.
 Status ReleaseFrame(FrameHandle handle);
-Status FrameSize(FrameHandle handle, size_t* size);
+Status DescribeFrame(FrameHandle handle, size_t* size, int* device);
 
 Status Map(uintptr_t address, size_t size, size_t offset, FrameHandle handle);
 Status Unmap(uintptr_t address, size_t size);
 // Kernels need kReadWrite here; copies need kRead of their source.
-enum class Permission { kNone, kRead, kReadWrite };
-Status SetAccess(uintptr_t address, size_t size, Permission access);
-Status GetAccess(uintptr_t address, Permission* access);
+enum class Permission : uint8_t { kNone, kRead, kReadWrite };
+// What `device` may do; others keep what they may.
+Status SetAccess(uintptr_t address, size_t size, int device, Permission access);
+Status GetAccess(uintptr_t address, int device, Permission* access);
 
 // The reservation that holds `address`, and the mapping; false when none does.
 bool LocateReservation(uintptr_t address, uintptr_t* begin, size_t* size);
-bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size);
-// Every byte mapped with at least this access; otherwise `hole` is the first address that is not.
-bool IsAccessible(uintptr_t address, size_t size, Permission least, uintptr_t* hole);
+bool LocateMapping(uintptr_t address, uintptr_t* begin, size_t* size, int* device);
+// Every byte mapped with at least this access for `device`, for some device if it is kSomeDevice (memory.h); otherwise `hole`
+// is the first address that is not.
+bool IsAccessible(uintptr_t address, size_t size, Permission least, int device, uintptr_t* hole);
 
 // Frames whose bytes are still taken.
 size_t LiveFrames();

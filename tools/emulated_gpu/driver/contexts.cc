@@ -1,4 +1,6 @@
-// The primary context and the stack of current contexts. Other contexts (cuCtxCreate) are not emulated.
+// The primary contexts, the stack of current contexts, and access to peers. Other contexts (cuCtxCreate) are not emulated.
+#include "tools/emulated_gpu/device/contexts.h"
+
 #include <vector>
 
 #include "tools/emulated_gpu/device/streams.h"
@@ -9,31 +11,31 @@ using namespace weir::emulated;
 namespace {
 thread_local std::vector<CUcontext> below;  // contexts under the current one
 
-bool Known(CUcontext context) { return context == nullptr || context == PrimaryContext(); }
+bool Known(CUcontext context) { return context == nullptr || DeviceOfContext(context) >= 0; }
 }  // namespace
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  RetainPrimary();
-  *context = PrimaryContext();
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  RetainPrimary(device);
+  *context = PrimaryContext(device);
   return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  ReleasePrimary();
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  ReleasePrimary(device);
   return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   WEIR_DRIVER_NEEDS_INIT();
   if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   *flags = 0;
-  *active = PrimaryActive() ? 1 : 0;
+  *active = PrimaryActive(device) ? 1 : 0;
   return CUDA_SUCCESS;
 }
 
@@ -70,7 +72,7 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
 CUresult cuCtxGetDevice(CUdevice* device) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *device = 0;
+  *device = CurrentDevice();
   return CUDA_SUCCESS;
 }
 
@@ -83,7 +85,7 @@ CUresult cuCtxGetFlags(unsigned int* flags) {
 
 CUresult cuCtxSynchronize(void) {
   WEIR_DRIVER_NEEDS_CONTEXT();
-  return SynchronizeDevice();
+  return SynchronizeDevice(CurrentDevice());
 }
 
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
@@ -91,4 +93,17 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = kLeastPriority;
   if (greatest != nullptr) *greatest = kGreatestPriority;
   return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (DeviceOfContext(peer) < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  return EnablePeer(CurrentDevice(), DeviceOfContext(peer));
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (DeviceOfContext(peer) < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  return DisablePeer(CurrentDevice(), DeviceOfContext(peer));
 }

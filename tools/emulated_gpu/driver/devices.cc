@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tools/emulated_gpu/device/attributes.h"
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/driver/driver.h"
 
@@ -49,22 +50,22 @@ CUresult cuDriverGetVersion(int* version) {
 CUresult cuDeviceGetCount(int* count) {
   WEIR_DRIVER_NEEDS_INIT();
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *count = 1;
+  *count = DeviceCount();
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   WEIR_DRIVER_NEEDS_INIT();
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
+  if (!IsDevice(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   DeviceName(name, static_cast<size_t>(length));
   return CUDA_SUCCESS;
 }
@@ -72,23 +73,23 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  DeviceUuid(uuid->bytes, 0);
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  DeviceUuid(uuid->bytes, PhysicalDevice(device));
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (text == nullptr || length < 13) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  DevicePciAddress(text, static_cast<size_t>(length), 0);
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  DevicePciAddress(text, static_cast<size_t>(length), PhysicalDevice(device));
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   *bytes = Settings().vram_bytes;
   return CUDA_SUCCESS;
 }
@@ -96,16 +97,22 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   WEIR_DRIVER_NEEDS_INIT();
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   return DeviceAttribute(value, attribute);
 }
 
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   WEIR_DRIVER_NEEDS_INIT();
   if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0 || peer != 0) return CUDA_ERROR_INVALID_DEVICE;
-  *can = 0;
+  if (!IsDevice(device) || !IsDevice(peer)) return CUDA_ERROR_INVALID_DEVICE;
+  *can = CanAccessPeer(device, peer) ? 1 : 0;
   return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice device,
+                                 CUdevice peer) {
+  WEIR_DRIVER_NEEDS_INIT();
+  return PeerAttribute(value, attribute, device, peer);
 }
 
 CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t,

@@ -21,6 +21,8 @@ constexpr ErrorText kErrors[] = {
     WEIR_ERROR(ERROR_INVALID_IMAGE, "device kernel image is invalid"),
     WEIR_ERROR(ERROR_INVALID_CONTEXT, "invalid device context"),
     WEIR_ERROR(ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"),
+    WEIR_ERROR(ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
+    WEIR_ERROR(ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
     WEIR_ERROR(ERROR_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices"),
     WEIR_ERROR(ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
     WEIR_ERROR(ERROR_INVALID_HANDLE, "invalid resource handle"),

@@ -1,6 +1,7 @@
 // Memory: allocation, pinned memory, pointers, copies and memsets.
 #include "tools/emulated_gpu/device/memory.h"
 
+#include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/copies.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/vmm.h"
@@ -101,7 +102,7 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
   LocateReservation(address, &range.begin, &range.size);
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      *static_cast<CUcontext*>(value) = PrimaryContext();
+      *static_cast<CUcontext*>(value) = PrimaryContext(placement.device);
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       *static_cast<unsigned*>(value) = device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
@@ -117,7 +118,7 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
       *static_cast<unsigned*>(value) = 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      *static_cast<int*>(value) = 0;
+      *static_cast<int*>(value) = placement.device;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       *static_cast<CUdeviceptr*>(value) = range.begin;
@@ -169,6 +170,19 @@ CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   WEIR_DRIVER_FAULT_POINT();
+  return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, Call::kAsync, stream);
+}
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                      size_t bytes) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (DeviceOfContext(to_context) < 0 || DeviceOfContext(from_context) < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  return CopyBetweenDevices(Pointer(to), DeviceOfContext(to_context), Pointer(from),
+                            DeviceOfContext(from_context), bytes);
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                           size_t bytes, CUstream stream) {
+  WEIR_DRIVER_FAULT_POINT();
+  if (DeviceOfContext(to_context) < 0 || DeviceOfContext(from_context) < 0) return CUDA_ERROR_INVALID_CONTEXT;
   return CopyBytes(Pointer(to), Pointer(from), bytes, Direction::kDeviceToDevice, Call::kAsync, stream);
 }
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {

@@ -8,6 +8,7 @@
 
 #include <unordered_map>
 
+#include "tools/emulated_gpu/torch_kernels/devices.h"
 #include "tools/emulated_gpu/torch_kernels/host.h"
 #include "tools/emulated_gpu/torch_kernels/lending.h"
 #include "tools/emulated_gpu/torch_kernels/op_cost.h"
@@ -170,16 +171,28 @@ bool OnlyTravels(const at::Tensor& to, const at::Tensor& from) {
          to.is_neg() == from.is_neg() && to.numel() > 0 && DenseInTheSameOrder(to, from);
 }
 
+// As torch does it where a kernel does not reach both: converted where it is, moved, and put in its place there.
+void CopyBetweenDevices(const at::Tensor& to, const at::Tensor& from) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const at::Tensor converted =
+      from.to(to.scalar_type()).resolve_conj().resolve_neg().expand(to.sizes()).contiguous();
+  const at::Tensor moved = at::empty(to.sizes(), to.options());
+  moved.copy_(converted);
+  to.copy_(moved);
+}
+
 }  // namespace
 
 void RunOnCpu(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const OpName name(op.operator_name().name.c_str());
+  const size_t arguments = op.schema().arguments().size();
+  const OnDeviceOf device(c10::ArrayRef<const IValue>(stack->data() + stack->size() - arguments, arguments));
   Host().count_launch();
   if (!Draws(op)) {
     RunLent(op, CpuKeyFor(keys), stack, nullptr);
     return;
   }
-  const Drawing drawing(GivenGenerator(*stack, stack->size() - op.schema().arguments().size()));
+  const Drawing drawing(GivenGenerator(*stack, stack->size() - arguments));
   RunLent(op, CpuKeyFor(keys), stack, &drawing);
 }
 
@@ -191,6 +204,12 @@ void KeepOriginalCopy() {
 void CopyOnCpu(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const at::Tensor& to = (*stack)[stack->size() - 3].toTensor();
   const at::Tensor& from = (*stack)[stack->size() - 2].toTensor();
+  if (to.defined() && from.defined() && to.is_cuda() && from.is_cuda() && to.device() != from.device() &&
+      !OnlyTravels(to, from)) {
+    CopyBetweenDevices(to, from);
+    stack->erase(stack->end() - 2, stack->end());  // `to` is the result
+    return;
+  }
   if (to.defined() && from.defined() && OnlyTravels(to, from)) {
     const OpName name("aten::copy_");
     OriginalCopy()->callBoxed(op, keys, stack);

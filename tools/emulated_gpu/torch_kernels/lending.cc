@@ -13,12 +13,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/emulated_gpu/torch_kernels/devices.h"
 #include "tools/emulated_gpu/torch_kernels/host.h"
 
 namespace weir::emulated {
 namespace {
-
-const c10::Device kDevice(c10::kCUDA, 0);
 
 // A tensor over `storage` with the shape of `like`.
 at::Tensor Shaped(const c10::Storage& storage, c10::DispatchKey key, const at::Tensor& like) {
@@ -34,7 +33,7 @@ at::Tensor Shaped(const c10::Storage& storage, c10::DispatchKey key, const at::T
 
 void* CurrentStream() {
   const c10::impl::VirtualGuardImpl cuda(c10::kCUDA);
-  return cuda.getStreamNativeHandle(cuda.getStream(kDevice));
+  return cuda.getStreamNativeHandle(cuda.getStream(CurrentDevice()));
 }
 
 void* BytesOf(const c10::Storage& storage) {
@@ -195,7 +194,7 @@ at::Tensor Lending::TakeResult(const at::Tensor& result) {
 }
 
 at::Tensor Lending::TakeNew(const at::Tensor& result) {
-  const auto options = result.options().device(kDevice);
+  const auto options = result.options().device(CurrentDevice());
   for (NewStorage& shared : new_storages_) {
     if (shared.host != result.storage().unsafeGetStorageImpl() || shared.uses == 1) continue;
     const size_t size = shared.host->nbytes();
@@ -222,7 +221,7 @@ at::Tensor Lending::TakeNew(const at::Tensor& result) {
 }
 
 at::Tensor Lending::TakeSparse(const at::Tensor& result) {
-  const auto options = result.options().device(kDevice);
+  const auto options = result.options().device(CurrentDevice());
   if (result.layout() == c10::kSparse) {
     return at::_sparse_coo_tensor_unsafe(TakeResult(result._indices()), TakeResult(result._values()),
                                          result.sizes(), options, result.is_coalesced());

@@ -8,6 +8,8 @@
 #include <map>
 #include <mutex>
 
+#include "tools/emulated_gpu/torch_kernels/devices.h"
+
 namespace weir::emulated {
 namespace {
 
@@ -77,7 +79,7 @@ void Restart(Follower& follower, const Point& point, bool is_default) {
 }  // namespace
 
 Drawing::Drawing(const std::optional<at::Generator>& device) {
-  const at::Generator& default_device = at::globalContext().defaultGenerator(c10::Device(c10::kCUDA, 0));
+  const at::Generator& default_device = at::globalContext().defaultGenerator(CurrentDevice());
   TORCH_CHECK(!device.has_value() || !device->defined() || device->device().is_cuda(),
               "Expected a 'cuda' device type for generator but found '", device->device().type(), "'");
   device_ = device.has_value() && device->defined() ? *device : default_device;
