@@ -264,7 +264,8 @@ constexpr OptionRow kTable[] = {
     {"WEIR_GPU", "choice", "", "real",
      "real | emulated[:h200 | h100 | a100-80g | rtx4090 | rtx3060-12g | FILE]",
      "The GPU that the job sees: the real one, or an emulated one with the profile of a card (`emulated` is "
-     "h200), or with that in a file, named by a path with a slash (docs/profiles.md).",
+     "h200), or with that in a file, named by a path with a slash; `h200x4` is four cards "
+     "(docs/profiles.md).",
      "--gpu", false, ReadGpu},
     {"WEIR_KERNELS", "choice", "", "cpu", "cpu | none",
      "What a kernel does on the emulated GPU: `cpu` computes real numbers on the CPU, `none` does nothing.",

@@ -1,4 +1,4 @@
-// The emulator as a program sees it: libcuda.so.1 by dlopen, functions by name. One small device (256 MiB),
+// The emulator as a program sees it: libcuda.so.1 by dlopen, functions by name. A small device (256 MiB; WEIR_TEST_GPU says otherwise),
 // kernels cpu unless the test's environment says otherwise. The primary context is current on the main
 // thread.
 #ifndef WEIR_TESTS_EMULATED_GPU_DRIVER_UNDER_TEST_H_
@@ -12,6 +12,10 @@
 
 #include "tools/emulated_gpu/device/counters_abi.h"
 
+#ifndef WEIR_TEST_GPU
+#define WEIR_TEST_GPU "emulated:h200"
+#endif
+
 namespace weir::emulated {
 
 inline constexpr size_t kMiB = size_t{1} << 20;
@@ -19,7 +23,7 @@ inline constexpr size_t kFrame = 2 * kMiB;
 
 inline void* Library() {
   static void* library = [] {
-    setenv("WEIR_GPU", "emulated:h200", 1);
+    setenv("WEIR_GPU", WEIR_TEST_GPU, 1);
     setenv("WEIR_EMULATED_VRAM", "256MiB", 1);
     return dlopen(WEIR_EMULATOR_PATH, RTLD_NOW | RTLD_LOCAL);
   }();

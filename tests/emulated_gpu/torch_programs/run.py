@@ -19,6 +19,7 @@ import torch
 
 FOLDER = pathlib.Path(__file__).parent
 KERNELS = {"without_kernels": "none", "cudnn_path": "none"}
+GPUS = {"two_devices": "emulated:h200x2"}
 
 
 def run_cases(program: str, device: str, output: str) -> None:
@@ -36,7 +37,7 @@ def run_cases(program: str, device: str, output: str) -> None:
 def run_once(program: str, device: str, output: pathlib.Path, preload: str | None) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
     if preload is not None:
-        environment |= {"LD_PRELOAD": preload, "WEIR_GPU": "emulated:h200", "WEIR_EMULATED_CHOSEN": "1",
+        environment |= {"LD_PRELOAD": preload, "WEIR_GPU": GPUS.get(program, "emulated:h200"), "WEIR_EMULATED_CHOSEN": "1",
                         "WEIR_KERNELS": KERNELS.get(program, "cpu")}
     command = [sys.executable, __file__, "--cases", program, device, str(output)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=FOLDER)

@@ -34,16 +34,19 @@ c10::Device CurrentDevice() { return SeveralDevices() ? Cuda().getDevice() : c10
 
 OnDeviceOf::OnDeviceOf(c10::ArrayRef<const c10::IValue> arguments) {
   if (!SeveralDevices()) return;
-  std::optional<c10::Device> named;
+  std::optional<c10::Device> named, found;
   for (const c10::IValue& value : arguments) {
     if (const auto device = DeviceOfTensors(value)) {
-      guard_.reset_device(*device);
-      return;
+      const bool mixed = found.has_value() && *found != *device && value.isTensor();
+      TORCH_CHECK(!mixed, "Expected all tensors to be on the same device, but found at least two devices, ",
+                  *found, " and ", *device, "!");
+      if (!found.has_value()) found = device;
     }
     if (value.isDevice() && value.toDevice().is_cuda() && value.toDevice().has_index())
       named = value.toDevice();
   }
-  if (named.has_value()) guard_.reset_device(*named);
+  if (!found.has_value()) found = named;
+  if (found.has_value()) guard_.reset_device(*found);
 }
 
 }  // namespace weir::emulated

@@ -12,7 +12,8 @@ namespace weir::emulated {
 // The current one of this thread.
 c10::Device CurrentDevice();
 
-// Makes the device of the first CUDA tensor among the arguments, else the one that they name, current while it lives.
+// Makes the device of the CUDA tensors among the arguments, else the one that they name, current while it lives. Tensors of two
+// devices are torch's error.
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(c10::ArrayRef<const c10::IValue> arguments);
