@@ -2,7 +2,6 @@
 // cuThreadExchangeStreamCaptureMode) and programming guide, "Creating a graph using stream capture".
 #include <thread>
 
-#include "tests/conformance/not_emulated.h"
 #include "tests/conformance/order_fixture.h"
 
 namespace weir::conformance {
@@ -12,7 +11,6 @@ class Capture : public Order {
  protected:
   void SetUp() override {
     Order::SetUp();
-    SKIP_WHERE_EMULATED(Lacks::kCapture);
     stream_ = NewStream();
     memory_ = NewMemory(4096);
     Write(memory_, 0, 4096);
@@ -67,6 +65,21 @@ TEST_F(Capture, Work_IsNotRunUntilTheGraphIsLaunched) {
   }
   EXPECT_CU(CU(cuGraphExecDestroy)(launched));
   EXPECT_CU(CU(cuGraphDestroy)(graph));
+}
+
+// cuThreadExchangeStreamCaptureMode: gives the thread's mode and sets another; GLOBAL at first.
+TEST_F(Capture, Mode_IsExchanged) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  ASSERT_CU(CU(cuThreadExchangeStreamCaptureMode)(&mode));
+  EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  ASSERT_CU(CU(cuThreadExchangeStreamCaptureMode)(&mode));
+  EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+TEST_F(Capture, StreamThatDoesNotCapture_SaysSo) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  ASSERT_CU(CU(cuStreamIsCapturing)(stream_, &status));
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
 // R13: a second thread in relaxed mode may allocate, query events recorded before, map and set access.
@@ -149,6 +162,82 @@ TEST_F(Capture, EndWithoutJoining_IsRefused) {
   ASSERT_CU(CU(cuStreamWaitEvent)(other, fork, 0));
   ASSERT_CU(CU(cuMemsetD8Async)(memory_, 1, 16, other));
   EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+}
+
+// cuStreamEndCapture: on the stream where the capture began, in its thread unless it is relaxed.
+TEST_F(Capture, EndElsewhere_IsRefused) {
+  Begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  OnAnotherThread(CU_STREAM_CAPTURE_MODE_RELAXED,
+                  [&] { EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD); });
+  const CUstream other = NewStream();
+  const CUevent fork = NewEvent();
+  ASSERT_CU(CU(cuEventRecord)(fork, stream_));
+  ASSERT_CU(CU(cuStreamWaitEvent)(other, fork, 0));
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CU(cuStreamEndCapture)(other, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+  End();
+}
+
+// Programming guide, "Cross-stream dependencies and events": "It is invalid to wait on a non-captured event from a stream
+// which is being captured".
+TEST_F(Capture, WaitForAnEventOutside_IsRefused) {
+  const CUevent outside = NewEvent();
+  ASSERT_CU(CU(cuEventRecord)(outside, NewStream()));
+  Begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(CU(cuStreamWaitEvent)(stream_, outside, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  EXPECT_EQ(CU(cuMemsetD8Async)(memory_, 1, 16, stream_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+// "It is invalid to merge two separate capture graphs by waiting on a captured event".
+TEST_F(Capture, TwoCaptures_AreNotMerged) {
+  const CUstream other = NewStream();
+  const CUevent event = NewEvent();
+  Begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  ASSERT_CU(CU(cuStreamBeginCapture)(other, CU_STREAM_CAPTURE_MODE_RELAXED));
+  ASSERT_CU(CU(cuEventRecord)(event, stream_));
+  EXPECT_EQ(CU(cuStreamWaitEvent)(other, event, 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CU(cuStreamEndCapture)(other, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(graph, nullptr);
+  End();
+}
+
+// "When any stream in the same context is being captured, and it was not created with cudaStreamNonBlocking, any
+// attempted use of the legacy stream is invalid."
+TEST_F(Capture, LegacyStreamBesideABlockingCapture_IsRefused) {
+  const CUstream blocking = NewStream(CU_STREAM_DEFAULT);
+  ASSERT_CU(CU(cuStreamBeginCapture)(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  EXPECT_EQ(CU(cuStreamIsCapturing)(nullptr, &status), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_CU(CU(cuStreamIsCapturing)(blocking, &status));
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE) << "the question does not invalidate it";
+  EXPECT_EQ(CU(cuMemsetD8Async)(memory_, 1, 16, nullptr), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_CU(CU(cuStreamIsCapturing)(blocking, &status));
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CU(cuStreamEndCapture)(blocking, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_CU(CU(cuMemsetD8Async)(memory_, 1, 16, nullptr));
+}
+
+// "It is also invalid to query the execution status of or synchronize a broader handle which encompasses an active stream
+// capture".
+TEST_F(Capture, SynchronisingTheContext_IsRefused) {
+  Begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: "Concurrent capture sequences in other threads are ignored".
+TEST_F(Capture, ThreadLocalMode_ForbidsItsOwnThreadAlone) {
+  Begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  CUdeviceptr address = 0;
+  OnAnotherThread(CU_STREAM_CAPTURE_MODE_GLOBAL, [&] {
+    EXPECT_CU(CU(cuMemAlloc)(&address, 4096));
+    EXPECT_CU(CU(cuMemFree)(address));
+  });
+  EXPECT_EQ(CU(cuMemAlloc)(&address, 4096), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(End(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
 }  // namespace

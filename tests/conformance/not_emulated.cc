@@ -20,14 +20,6 @@ CUresult LaunchAKernel() {
   return status != CUDA_SUCCESS ? status : Fill(kernels, 0, 0, 0, nullptr);
 }
 
-CUresult Capture() {
-  CUstream stream = nullptr;
-  EXPECT_CU(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
-  const CUresult status = CU(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-  EXPECT_CU(CU(cuStreamDestroy)(stream));
-  return status;
-}
-
 CUresult Export() {
   CUmemGenericAllocationHandle frame = 0;
   EXPECT_CU(CreateFrame(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, &frame));
@@ -44,7 +36,6 @@ const std::vector<NotEmulated>& AllNotEmulated() {
   static const auto& all = *new std::vector<NotEmulated>{
       {Lacks::kKernels, "Kernels", "the emulated GPU runs no kernels: torch's operators run on the CPU",
        LaunchAKernel},
-      {Lacks::kCapture, "Capture", "the emulated GPU has no graphs", Capture},
       {Lacks::kHostFrames, "HostFrames", "the emulated GPU has no frames of host memory",
        [] {
          CUmemGenericAllocationHandle frame = 0;

@@ -15,14 +15,14 @@ class EntryPoints : public EmulatedDevice {
 
 TEST_F(EntryPoints, NotEmulated_FailsByNameOnce) {
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(Call("cuGraphCreate"), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(Call("cuGraphCreate"), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(Call("cuIpcGetMemHandle"), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(Call("cuIpcGetMemHandle"), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(Call("cudaMallocAsync"), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(Call("cudaGraphInstantiate"), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(Call("cudaMallocManaged"), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(Call("cublasLtMatmulAlgoInit"), CUBLAS_STATUS_NOT_SUPPORTED);
   const std::string log = ::testing::internal::GetCapturedStderr();
   for (const char* name :
-       {"cuGraphCreate", "cudaMallocAsync", "cudaGraphInstantiate", "cublasLtMatmulAlgoInit"}) {
+       {"cuIpcGetMemHandle", "cudaMallocAsync", "cudaMallocManaged", "cublasLtMatmulAlgoInit"}) {
     const size_t first = log.find(std::string(name) + " is not emulated");
     EXPECT_NE(first, std::string::npos) << name;
     EXPECT_EQ(log.find(std::string(name) + " is not emulated", first + 1), std::string::npos) << name;

@@ -101,16 +101,6 @@ TEST_F(Streams, Priority_OutOfRange_IsClamped) {
   EXPECT_EQ(priority, greatest);
 }
 
-TEST_F(Streams, Capture_IsRefusedByName) {
-  const CUstream stream = NewStream();
-  ::testing::internal::CaptureStderr();
-  EXPECT_EQ(CU(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("cuStreamBeginCapture"), std::string::npos);
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  ASSERT_EQ(CU(cuStreamIsCapturing)(stream, &status), CUDA_SUCCESS);
-  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
 TEST_F(Streams, CallWithoutContext_IsInvalidContext) {
   CUresult status = CUDA_SUCCESS;
   std::thread([&] {

@@ -18,7 +18,7 @@ import tempfile
 import torch
 
 FOLDER = pathlib.Path(__file__).parent
-KERNELS = {"without_kernels": "none", "cudnn_path": "none"}
+KERNELS = {"without_kernels": "none", "cudnn_path": "none", "graphs": "none"}
 GPUS = {"two_devices": "emulated:h200x2"}
 
 

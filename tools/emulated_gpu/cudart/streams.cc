@@ -35,9 +35,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return Last(SynchronizeStream(stream));
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
   WEIR_CUDART_NEEDS_CONTEXT();
-  return Last(WaitForEvent(stream, event));
+  return Last(WaitForEvent(stream, event, (flags & cudaEventWaitExternal) != 0));
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
@@ -61,32 +61,6 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return Last(LaunchHostFunction(stream, function, argument));
 }
 
-// Capture is refused, so no stream ever captures.
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  WEIR_CUDART_NEEDS_CONTEXT();
-  if (status == nullptr) return Last(cudaErrorInvalidValue);
-  if (FindStream(stream, "cudaStreamIsCapturing") == nullptr) return Last(cudaErrorInvalidResourceHandle);
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                     unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,
-                                     const cudaGraphEdgeData**, size_t*) {
-  WEIR_CUDART_FAULT_POINT();
-  return cudaStreamIsCapturing(stream, status);
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  WEIR_CUDART_FAULT_POINT();
-  thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  if (mode == nullptr) return Last(cudaErrorInvalidValue);
-  const cudaStreamCaptureMode before = current;
-  current = *mode;
-  *mode = before;
-  return cudaSuccess;
-}
-
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   WEIR_CUDART_FAULT_POINT();
   return cudaEventCreateWithFlags(event, 0);
@@ -108,9 +82,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return Last(RecordEvent(event, stream));
 }
 
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int) {
-  WEIR_CUDART_FAULT_POINT();
-  return cudaEventRecord(event, stream);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+  WEIR_CUDART_NEEDS_CONTEXT();
+  return Last(RecordEvent(event, stream, (flags & cudaEventRecordExternal) != 0));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {

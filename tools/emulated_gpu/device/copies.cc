@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/capture.h"
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/kernel_cost.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
@@ -79,6 +80,8 @@ void RunNow(OrderLock& lock, const Past& past, const Transfers& transfers) {
 void TakeTimeLocked(Stream& stream, Side to, Side from, bool between_devices, Call call, size_t bytes) {
   const Costs& costs = Settings().profile->costs;
   const double one_thread = costs.pageable_h2d_gbps;  // what a thread copies between host buffers
+  if (call == Call::kGraph && to != Side::kDevice && from != Side::kDevice)
+    return;  // the driver's thread copies
   if (to != Side::kDevice && from != Side::kDevice) {
     HostWaits(stream.past.done, Wait::kCopy);
     ChargeHost(TimeFor(static_cast<double>(bytes), one_thread), Busy::kCalls);
@@ -90,13 +93,17 @@ void TakeTimeLocked(Stream& stream, Side to, Side from, bool between_devices, Ca
                       : between_devices     ? Route::kPeer
                                             : Route::kInside;
   ProlongLocked(stream, CopyDemand(route, bytes, to == Side::kPageable || from == Side::kPageable));
-  if (from == Side::kPageable)
+  if (from == Side::kPageable && call != Call::kGraph)
     ChargeHost(TimeFor(static_cast<double>(bytes), one_thread), Busy::kCalls);  // staging
 }
 
 // Runs or queues what moves of an enqueued copy.
 void Schedule(OrderLock& lock, const Past& past, Transfers transfers, Side to, Side from, Call call,
               size_t bytes) {
+  if (call == Call::kGraph) {
+    if (!transfers.empty()) QueueLocked(lock, past, [run = std::move(transfers)] { RunAll(run); });
+    return;
+  }
   const bool host_to_host = to != Side::kDevice && from != Side::kDevice;
   const bool waits = host_to_host || (to == Side::kPageable) ||
                      (to == Side::kPinned && call == Call::kBlocking) ||
@@ -126,12 +133,22 @@ void Schedule(OrderLock& lock, const Past& past, Transfers transfers, Side to, S
 Status Copy(void* to, const void* from, const Rows& rows, Direction direction, Call call, CUstream handle) {
   Stream* stream = FindStream(handle, "copy");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return CopyOn(*stream, to, from, rows, direction, call);
+}
+
+Status CopyOn(Stream& stream, void* to, const void* from, const Rows& rows, Direction direction, Call call) {
   const size_t to_span = Span(rows.to_pitch, rows), from_span = Span(rows.from_pitch, rows);
   if (to_span == 0) return CUDA_SUCCESS;
   const bool to_device = InDeviceWindow(reinterpret_cast<uintptr_t>(to));
   const bool from_device = InDeviceWindow(reinterpret_cast<uintptr_t>(from));
   if (to == nullptr || from == nullptr || !DirectionFits(direction, to_device, from_device)) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (call != Call::kGraph && CaptureDecides(stream)) {
+    return CaptureWork(stream, CopyWork{to, from, rows, direction});
+  }
+  if (call == Call::kBlocking) {
+    if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
   }
   Status status = CheckEnd(to, to_span, "a copy's destination", Touch::kWrite);
   if (status == CUDA_SUCCESS) status = CheckEnd(from, from_span, "a copy's source", Touch::kRead);
@@ -144,11 +161,11 @@ Status Copy(void* to, const void* from, const Rows& rows, Direction direction, C
   const Access accesses[] = {Rectangle(from, rows.from_pitch, rows, Use::kRead),
                              Rectangle(to, rows.to_pitch, rows, Use::kWrite)};
   FinishOps();
-  ChargeHost(Micros(Settings().profile->costs.copy_submit_us), Busy::kCalls);
+  if (call != Call::kGraph) ChargeHost(Micros(Settings().profile->costs.copy_submit_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
-  NoteWorkLocked(*stream, "copy", accesses, 2);
-  TakeTimeLocked(*stream, to_side, from_side, between_devices, call, bytes);
-  const Past past = stream->past;
+  NoteWorkLocked(stream, call == Call::kGraph ? "copy of a graph" : "copy", accesses, 2);
+  TakeTimeLocked(stream, to_side, from_side, between_devices, call, bytes);
+  const Past past = stream.past;
   const bool watched = from_side == Side::kPinned && transfers.size() == 1 && Settings().lazy_streams &&
                        Settings().checks && !HostFunctionsQueuedLocked() &&
                        !IsWrittenLocked(reinterpret_cast<uintptr_t>(from), from_span);
@@ -168,9 +185,19 @@ Status CopyBetweenDevices(void* to, int to_device, const void* from, int from_de
 Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call call, CUstream handle) {
   Stream* stream = FindStream(handle, "memset");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return FillOn(*stream, to, value, element, rows, call);
+}
+
+Status FillOn(Stream& stream, void* to, unsigned value, size_t element, const Rows& rows, Call call) {
   const size_t span = Span(rows.to_pitch, rows);
   if (span == 0) return CUDA_SUCCESS;
   if (to == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (call != Call::kGraph && CaptureDecides(stream)) {
+    return CaptureWork(stream, FillWork{to, value, element, rows});
+  }
+  if (call == Call::kBlocking) {
+    if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
+  }
   const Status status = CheckEnd(to, span, "a memset", Touch::kWrite);
   if (status != CUDA_SUCCESS) return status;
   Count(rows.width * rows.height);
@@ -178,9 +205,15 @@ Status Fill(void* to, unsigned value, size_t element, const Rows& rows, Call cal
   const Access access = Rectangle(to, rows.to_pitch, rows, Use::kWrite);
   const Demand demand = FillDemand(rows.width * rows.height);
   FinishOps();
-  ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls);
+  if (call != Call::kGraph) ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls);
   OrderLock lock(Order().mutex);
-  const Past past = NoteWorkLocked(*stream, "memset", &access, 1, &demand);
+  if (call == Call::kGraph) {
+    NoteWorkLocked(stream, "memset of a graph", &access, 1);
+    ProlongLocked(stream, demand);
+  } else {
+    NoteWorkLocked(stream, "memset", &access, 1, &demand);
+  }
+  const Past past = stream.past;
   Schedule(lock, past, std::move(transfers), SideOf(to), Side::kDevice, call, rows.width * rows.height);
   return CUDA_SUCCESS;
 }

@@ -1,7 +1,10 @@
 #include "tools/emulated_gpu/device/launches.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
+#include "tools/emulated_gpu/device/capture.h"
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -23,6 +26,24 @@ bool Launchable(const Shape& shape) {
   return threads <= 1024 && shape.shared_bytes <= Settings().profile->shared_per_block_optin;
 }
 
+// The arguments as the kernel wants them; empty where its parameters are not known.
+std::vector<char> LayOut(const Kernel& kernel, const Arguments& arguments) {
+  std::vector<char> buffer;
+  if (kernel.parameters == nullptr) return buffer;
+  for (const Parameter& parameter : *kernel.parameters) {
+    buffer.resize(std::max<size_t>(buffer.size(), parameter.offset + size_t{parameter.size}));
+  }
+  if (arguments.each == nullptr) {
+    std::memcpy(buffer.data(), arguments.buffer, std::min(buffer.size(), arguments.buffer_size));
+    return buffer;
+  }
+  for (size_t i = 0; i < kernel.parameters->size(); ++i) {
+    const Parameter parameter = (*kernel.parameters)[i];
+    std::memcpy(buffer.data() + parameter.offset, arguments.each[i], parameter.size);
+  }
+  return buffer;
+}
+
 }  // namespace
 
 Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const Arguments& arguments) {
@@ -33,11 +54,17 @@ Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const A
     Report("kernel launch with kernels cpu, it computes nothing: %s", kernel.name.c_str());
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  const bool captures = CaptureDecides(*stream);
+  if (captures) {
+    if (const Status refused = CheckCapture(*stream); refused != CUDA_SUCCESS) return refused;
+  } else {
+    Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  }
   const ArgumentPointers pointers = Settings().checks
                                         ? CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1])
                                         : ArgumentPointers{};
-  NoteLaunch(*stream, kernel.name.c_str(), pointers.first, pointers.count);
+  GraphNode* node = NoteLaunch(*stream, kernel.name.c_str(), pointers.first, pointers.count);
+  if (node != nullptr) SetCapturedLaunch(node, &kernel, shape, LayOut(kernel, arguments));
   return CUDA_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 
 #include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/addresses.h"
+#include "tools/emulated_gpu/device/capture.h"
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
@@ -77,6 +78,7 @@ typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
 Status AllocateDevice(uintptr_t* address, size_t size) {
   *address = 0;
   if (size == 0) return CUDA_SUCCESS;
+  if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
   const int device = CurrentDevice();
   const size_t held = AlignUp(size, 512);  // cudaMalloc's alignment; CUDA C++ programming guide
   ChargeHost(Micros(Settings().profile->costs.malloc_us), Busy::kMemory);
@@ -96,6 +98,7 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
 
 Status FreeDevice(uintptr_t address) {
   if (address == 0) return CUDA_SUCCESS;
+  if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
   ChargeHost(Micros(Settings().profile->costs.free_us), Busy::kMemory);
   const Placement placement = Locate(address);
   // implicit, as documented for memory that is not stream-ordered
@@ -122,6 +125,7 @@ Status FreeDevice(uintptr_t address) {
 Status AllocatePinned(void** address, size_t size) {
   *address = nullptr;
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
   ChargePinning(size);
   void* found = mmap(nullptr, AlignUp(size, kPage), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -136,6 +140,7 @@ Status AllocatePinned(void** address, size_t size) {
 
 Status FreePinned(void* address) {
   if (address == nullptr) return CUDA_SUCCESS;
+  if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
   FinishUsers(reinterpret_cast<uintptr_t>(address), 1);
   size_t size = 0;
   {
@@ -158,6 +163,7 @@ Status FreePinned(void* address) {
 
 Status RegisterHost(void* address, size_t size) {
   if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
   ChargePinning(size);
   const auto begin = reinterpret_cast<uintptr_t>(address);
   std::lock_guard<std::mutex> lock(mutex);

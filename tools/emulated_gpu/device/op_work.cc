@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/emulated_gpu/device/capture.h"
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/kernel_cost.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
@@ -26,11 +27,13 @@ static_assert(static_cast<int>(Carried::kUnknown) == WEIR_EMULATED_CARRIES_UNKNO
 struct LaunchedPointer {
   Stream* stream;
   uintptr_t address;
+  GraphNode* node;  // of a launch that was captured, else null
 };
 
 // What an op has done for the clock and is yet to take time.
 struct OpTime {
-  Stream* stream = nullptr;  // of its newest launch
+  Stream* stream = nullptr;   // of its newest launch
+  GraphNode* node = nullptr;  // that this launch became
   WeirEmulatedWork work{};
   bool open = false;  // `work` is yet to take its time
 
@@ -49,6 +52,10 @@ struct OpTime {
     Demand demand;
     demand.time = WorkTime(work);
     if (demand.time == 0) return;
+    if (node != nullptr) {
+      AddToCapturedKernel(node, demand.time);
+      return;
+    }
     std::lock_guard<std::mutex> lock(Order().mutex);
     ProlongLocked(*stream, demand);
   }
@@ -135,6 +142,21 @@ void CheckPeers(const char* what, int device) {
   }
 }
 
+// True when `stream` captures: then `node` is what the launch became, null where the capture is invalid already, which
+// its end says.
+bool CaptureKernel(Stream& stream, const char* what, const Access* accesses, size_t count, Nanos time,
+                   GraphNode** node) {
+  if (!CaptureDecides(stream)) return false;
+  KernelWork work;
+  work.what = what;
+  work.op = CurrentOp();
+  work.accesses.assign(accesses, accesses + count);
+  work.time = time;
+  Status status = CUDA_SUCCESS;
+  *node = CaptureWork(stream, std::move(work), &status);
+  return true;
+}
+
 void ChargeLaunch() { ChargeHost(Micros(Settings().profile->costs.launch_us), Busy::kCalls); }
 
 }  // namespace
@@ -153,10 +175,14 @@ void ChargeOp(int nested) {
   ChargeHost(Micros(nested != 0 ? costs.nested_op_us : costs.op_us), Busy::kOperators);
 }
 
-void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses, size_t count,
-              const WeirEmulatedWork* work) {
+int RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses, size_t count,
+             const WeirEmulatedWork* work) {
   Stream* stream = FindStream(static_cast<CUstream>(handle), what);
-  if (stream == nullptr) return;
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (CaptureDecides(*stream)) {
+    CheckAskedStream(*stream);  // the op would run now, and the capture would not hold it
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   found.clear();
   for (size_t i = 0; i < count; ++i) found.push_back(FromAbi(accesses[i]));
   const WeirEmulatedWork does = work == nullptr ? WeirEmulatedWork{BytesOf(accesses, count), 0, 0} : *work;
@@ -168,6 +194,7 @@ void RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses
   OrderLock lock(Order().mutex);
   const Past past = NoteWorkLocked(*stream, what, found.data(), found.size(), first ? &kernel : nullptr);
   RunLocked(lock, past);
+  return CUDA_SUCCESS;
 }
 
 void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work,
@@ -196,7 +223,11 @@ void EndOp(const WeirEmulatedAccess* results, size_t count, double moves) {
     for (const LaunchedPointer& pointer : op.unknown) {
       if (pointer.address < results[i].begin || pointer.address >= EndOf(results[i])) continue;
       const Access written = FromAbi(results[i]);
-      NoteWork(*pointer.stream, "result of the op's kernel", &written, 1);
+      if (pointer.node != nullptr) {
+        AddToCapturedKernel(pointer.node, written);
+      } else {
+        NoteWork(*pointer.stream, "result of the op's kernel", &written, 1);
+      }
       break;
     }
   }
@@ -217,8 +248,10 @@ bool InTensorOfOp(uintptr_t address) {
   return false;
 }
 
-void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count) {
+GraphNode* NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count) {
   found.clear();
+  std::vector<LaunchedPointer>* unknown = stack.depth == 0 ? nullptr : &stack.ops[stack.depth - 1].unknown;
+  const size_t known_before = unknown == nullptr ? 0 : unknown->size();
   for (size_t i = 0; i < count; ++i) {
     bool known = false;
     for (size_t depth = stack.depth; depth > 0 && !known; --depth) {
@@ -226,34 +259,49 @@ void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, siz
     }
     if (known) continue;
     found.push_back({pointers[i], 1, Use::kUnknown});
-    if (stack.depth > 0) stack.ops[stack.depth - 1].unknown.push_back({&stream, pointers[i]});
+    if (unknown != nullptr) unknown->push_back({&stream, pointers[i], nullptr});
   }
-  NoteLaunchOfOp(stream, what, found.data(), found.size());
+  GraphNode* node = NoteLaunchOfOp(stream, what, found.data(), found.size());
+  for (size_t i = known_before; unknown != nullptr && i < unknown->size(); ++i) (*unknown)[i].node = node;
+  return node;
 }
 
-void NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count) {
-  if (stack.depth > 0) {
-    OpTime& time = stack.ops[stack.depth - 1].time;
-    time.open = time.open || time.stream == nullptr;
-    time.stream = &stream;
+GraphNode* NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count) {
+  OpTime* time = stack.depth == 0 ? nullptr : &stack.ops[stack.depth - 1].time;
+  if (time != nullptr) {
+    time->open = time->open || time->stream == nullptr;
+    time->stream = &stream;
+    time->node = nullptr;
   }
-  ForgetLaunched(accesses, count);
   const Demand kernel = KernelDemand(1);
   ChargeLaunch();
-  NoteWork(stream, what, accesses, count, &kernel);
+  GraphNode* node = nullptr;
+  if (!CaptureKernel(stream, what, accesses, count, 0, &node)) {
+    ForgetLaunched(accesses, count);
+    NoteWork(stream, what, accesses, count, &kernel);
+  } else if (time != nullptr) {
+    time->node = node;
+    time->open = time->open && node != nullptr;
+  }
+  return node;
 }
 
-void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
-                       const WeirEmulatedWork& work) {
+GraphNode* NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
+                             const WeirEmulatedWork& work) {
   if (stack.depth > 0) {
     OpTime& time = stack.ops[stack.depth - 1].time;
     time.open = false;
     time.stream = &stream;
+    time.node = nullptr;
   }
-  ForgetLaunched(accesses, count);
   const Demand kernel = KernelDemand(1, work);
   ChargeLaunch();
-  NoteWork(stream, what, accesses, count, &kernel);
+  GraphNode* node = nullptr;
+  if (!CaptureKernel(stream, what, accesses, count, WorkTime(work), &node)) {
+    ForgetLaunched(accesses, count);
+    NoteWork(stream, what, accesses, count, &kernel);
+  }
+  return node;
 }
 
 void FinishOps() {

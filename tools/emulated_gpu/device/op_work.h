@@ -22,11 +22,12 @@
 
 namespace weir::emulated {
 
+struct GraphNode;
 struct Stream;
 
 // The functions of torch_abi.h.
-void RunOpNow(void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count,
-              const WeirEmulatedWork* work);
+int RunOpNow(void* stream, const char* what, const WeirEmulatedAccess* accesses, size_t count,
+             const WeirEmulatedWork* work);
 void SetOpOnCpu(const char* name);
 void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work,
              int carried);
@@ -35,14 +36,15 @@ void ChargeOp(int nested);
 
 // A launch of kernel `what` (it lives as long as the process) with these pointers among its arguments. Values that are no
 // addresses of device or pinned memory do no harm.
-void NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count);
+// Where the stream captures, this and the next two make a node of a graph, and give it; else null.
+GraphNode* NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointers, size_t count);
 
 // A call of a library that is a kernel with this work, whatever the op around it has.
-void NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
-                       const WeirEmulatedWork& work);
+GraphNode* NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,
+                             const WeirEmulatedWork& work);
 
 // A call of a library that does the work of the op around it, with this memory.
-void NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count);
+GraphNode* NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count);
 
 // Gives the ops of this thread that have launched their time, before anything else that the clock sees.
 void FinishOps();

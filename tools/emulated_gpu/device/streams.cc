@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/emulated_gpu/device/accounting.h"
+#include "tools/emulated_gpu/device/capture.h"
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/handles.h"
 #include "tools/emulated_gpu/device/lifecycle.h"
@@ -24,6 +25,7 @@ struct PerThread {
   Stream streams[kMostDevices];
   ~PerThread() {
     if (Ready() != CUDA_SUCCESS) return;  // a forked child: another thread may have held the lock
+    for (Stream& stream : streams) LeaveCapture(stream);
     std::lock_guard<std::mutex> lock(Order().mutex);
     for (Stream& stream : streams) RetireLocked(stream);
   }
@@ -144,6 +146,7 @@ Status DestroyStream(CUstream handle) {
   if (stream == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
+  LeaveCapture(*stream);
   {
     std::lock_guard<std::mutex> lock(Order().mutex);
     RetireLocked(*stream);
@@ -157,6 +160,7 @@ Status DestroyStream(CUstream handle) {
 Status QueryStream(CUstream handle) {
   Stream* stream = FindStream(handle, "stream query");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const Status refused = CheckAskedStream(*stream); refused != CUDA_SUCCESS) return refused;
   FinishOps();
   ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
@@ -177,6 +181,7 @@ Status QueryStream(CUstream handle) {
 Status SynchronizeStream(CUstream handle) {
   Stream* stream = FindStream(handle, "stream synchronize");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const Status refused = CheckAskedStream(*stream); refused != CUDA_SUCCESS) return refused;
   FinishOps();
   ChargeEventCall();
   OrderLock lock(Order().mutex);
@@ -185,6 +190,9 @@ Status SynchronizeStream(CUstream handle) {
 }
 
 Status SynchronizeDevice(int device, Wait wait) {
+  if (wait == Wait::kDevice) {
+    if (const Status refused = CheckAskedDevice(device); refused != CUDA_SUCCESS) return refused;
+  }
   FinishOps();
   ChargeEventCall();
   OrderLock lock(Order().mutex);
@@ -206,10 +214,12 @@ void AlignLegacyStreams(int one, int other) {
   }
 }
 
-Status WaitForEvent(CUstream stream_handle, CUevent event_handle) {
+Status WaitForEvent(CUstream stream_handle, CUevent event_handle, bool external) {
   Stream* stream = FindStream(stream_handle, "stream wait");
-  const Event* event = FindEvent(event_handle, "stream wait");
+  Event* event = FindEvent(event_handle, "stream wait");
   if (stream == nullptr || event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Status captured = CUDA_SUCCESS;
+  if (CaptureWait(*stream, *event, event_handle, external, &captured)) return captured;
   FinishOps();
   ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
@@ -222,6 +232,7 @@ Status LaunchHostFunction(CUstream handle, void (*function)(void*), void* argume
   Stream* stream = FindStream(handle, "host function");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (CaptureDecides(*stream)) return CaptureWork(*stream, HostFunctionWork{function, argument});
   FinishOps();
   ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
@@ -247,30 +258,38 @@ Status DestroyEvent(CUevent handle) {
     std::lock_guard<std::mutex> lock(Order().mutex);
     event->past = {};  // slots are never destroyed: what they hold is given back here
   }
+  ForgetCapture(*event);
   events.Kill(event);
   return CUDA_SUCCESS;
 }
 
-Status RecordEvent(CUevent event_handle, CUstream stream_handle) {
+void RecordOn(Stream& stream, Event& event) {
+  std::lock_guard<std::mutex> lock(Order().mutex);
+  StepLocked(stream);
+  stream.past.done = std::max(stream.past.done, ReachesDevice());
+  event.past = stream.past;
+  event.host_time = HostNow();
+  event.patience = {};
+}
+
+Status RecordEvent(CUevent event_handle, CUstream stream_handle, bool external) {
   Event* event = FindEvent(event_handle, "event record");
   Stream* stream = FindStream(stream_handle, "event record");
   if (event == nullptr || stream == nullptr || event->device != stream->device)
     return CUDA_ERROR_INVALID_HANDLE;
+  Status captured = CUDA_SUCCESS;
+  if (CaptureRecord(*stream, *event, event_handle, external, &captured)) return captured;
   event->recorded = true;
   FinishOps();
   ChargeEventCall();
-  std::lock_guard<std::mutex> lock(Order().mutex);
-  StepLocked(*stream);
-  stream->past.done = std::max(stream->past.done, ReachesDevice());
-  event->past = stream->past;
-  event->host_time = HostNow();
-  event->patience = {};
+  RecordOn(*stream, *event);
   return CUDA_SUCCESS;
 }
 
 Status QueryEvent(CUevent handle) {
   Event* event = FindEvent(handle, "event query");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const Status refused = CheckAskedEvent(*event); refused != CUDA_SUCCESS) return refused;
   ChargeEventCall();
   std::lock_guard<std::mutex> lock(Order().mutex);
   HostReaches(event->host_time);
@@ -280,6 +299,7 @@ Status QueryEvent(CUevent handle) {
 Status SynchronizeEvent(CUevent handle) {
   Event* event = FindEvent(handle, "event synchronize");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const Status refused = CheckAskedEvent(*event); refused != CUDA_SUCCESS) return refused;
   ChargeEventCall();
   OrderLock lock(Order().mutex);
   const Past past = event->past;
@@ -294,6 +314,7 @@ Status ElapsedMilliseconds(float* milliseconds, CUevent start_handle, CUevent en
   const bool timing = ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) == 0;
   if (!timing || !start->recorded || !end->recorded || start->device != end->device)
     return CUDA_ERROR_INVALID_HANDLE;
+  if (start->in_capture || end->in_capture) return CUDA_ERROR_CAPTURED_EVENT;
   {
     std::lock_guard<std::mutex> lock(Order().mutex);
     for (Event* event : {start, end}) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/emulated_gpu/device/capture_branch.h"
 #include "tools/emulated_gpu/device/clocks.h"
 #include "tools/emulated_gpu/device/launch_queue.h"
 #include "tools/emulated_gpu/device/status.h"
@@ -40,6 +41,7 @@ struct Stream {
   Patience patience;
   Nanos host_time = 0;  // of the newest call on it
   LaunchQueue queue;
+  CaptureBranch branch;  // guarded by the lock of graphs.h
 };
 
 struct Event {
@@ -50,7 +52,9 @@ struct Event {
   // guarded by the lock of order.h:
   Past past;  // of the last record: what it is done at is the time of the event
   Patience patience;
-  Nanos host_time = 0;  // of the last record's call
+  Nanos host_time = 0;                  // of the last record's call
+  std::atomic<bool> in_capture{false};  // what it recorded last is `captured`
+  CaptureBranch captured;               // guarded by the lock of graphs.h
 };
 
 Stream& LegacyStream(int device);
@@ -71,12 +75,15 @@ Status SynchronizeDevice(int device, Wait wait = Wait::kDevice);
 // What the legacy streams of these devices and of the current one get from now on comes after what they all got before.
 void AlignLegacyStreams(int one, int other);
 // Later work of `stream` comes after what `event` recorded last.
-Status WaitForEvent(CUstream stream, CUevent event);
+// `external`: for a stream that captures, a node that waits when the graph runs.
+Status WaitForEvent(CUstream stream, CUevent event, bool external = false);
 Status LaunchHostFunction(CUstream stream, void (*function)(void*), void* argument);
 
 Status CreateEvent(CUevent* handle, unsigned flags);
 Status DestroyEvent(CUevent handle);
-Status RecordEvent(CUevent event, CUstream stream);
+// `external`: for a stream that captures, a node that records when the graph runs.
+Status RecordEvent(CUevent event, CUstream stream, bool external = false);
+void RecordOn(Stream& stream, Event& event);
 Status QueryEvent(CUevent handle);
 Status SynchronizeEvent(CUevent handle);
 // Of the virtual clock.

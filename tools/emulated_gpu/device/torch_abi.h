@@ -1,5 +1,5 @@
 // Between the emulator and its torch library (libweir_emulated_kernels_MAJOR_MINOR.so). Plain C; no CUDA call
-// is made while installing. Version 5.
+// is made while installing. Version 6.
 #ifndef WEIR_EMULATED_GPU_DEVICE_TORCH_ABI_H_
 #define WEIR_EMULATED_GPU_DEVICE_TORCH_ABI_H_
 
@@ -39,7 +39,7 @@ struct WeirEmulatedWork {
 };
 
 struct WeirEmulatedHost {
-  int version;                 // 5
+  int version;                 // 6
   int observe_ops;             // 1: call begin_op and end_op
   int cpu_kernels;             // 1: register CPU versions of the CUDA ops and switch cuDNN off
   void (*count_launch)(void);  // an op ran on the CPU
@@ -47,10 +47,10 @@ struct WeirEmulatedHost {
       const char* name);  // the op that this thread runs, "" when done; the text outlives the process
   void (*report)(const char* text);  // one report line
   // Kernels cpu: this thread is about to touch these bytes as work of `stream` (a CUstream) named `what`, which outlives the
-  // process. Returns when what that work comes after has run. For the clock, the calls of one op are one kernel that does
-  // all of their work; null: the bytes of the accesses.
-  void (*run_now)(void* stream, const char* what, const struct WeirEmulatedAccess* accesses, size_t count,
-                  const struct WeirEmulatedWork* work);
+  // process. Returns 0 when what that work comes after has run, else the driver's error: the stream captures. For the clock,
+  // the calls of one op are one kernel that does all of their work; null: the bytes of the accesses.
+  int (*run_now)(void* stream, const char* what, const struct WeirEmulatedAccess* accesses, size_t count,
+                 const struct WeirEmulatedWork* work);
   // Kernels none: an op of this thread began and has these tensors; it ended with these new ones. Ops nest.
   // `work` is what the op does with its arguments; the bytes of results that are no arguments come on top, `moves` times.
   // They take time if the op launches. `carried`: WEIR_EMULATED_CARRIES_...

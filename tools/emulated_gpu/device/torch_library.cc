@@ -56,7 +56,7 @@ bool Load() {
     return true;
   }
   const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {5,
+  static const WeirEmulatedHost host = {6,
                                         ObservesOps() ? 1 : 0,
                                         Settings().kernels == Kernels::kCpu ? 1 : 0,
                                         CountLaunch,

@@ -1,5 +1,4 @@
-// Streams, events, host functions. Capture is refused (cuStreamBeginCapture is not emulated), so none ever
-// captures.
+// Streams, events, host functions.
 #include "tools/emulated_gpu/device/streams.h"
 
 #include "tools/emulated_gpu/driver/driver.h"
@@ -32,9 +31,9 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return SynchronizeStream(stream);
 }
 
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   WEIR_DRIVER_NEEDS_CONTEXT();
-  return WaitForEvent(stream, event);
+  return WaitForEvent(stream, event, (flags & CU_EVENT_WAIT_EXTERNAL) != 0);
 }
 
 CUresult cuStreamGetPriority(CUstream handle, int* priority) {
@@ -61,24 +60,6 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  WEIR_DRIVER_NEEDS_CONTEXT();
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (FindStream(stream, "cuStreamIsCapturing") == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  WEIR_DRIVER_FAULT_POINT();
-  thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUstreamCaptureMode before = current;
-  current = *mode;
-  *mode = before;
-  return CUDA_SUCCESS;
-}
-
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   return LaunchHostFunction(stream, function, argument);
@@ -100,9 +81,9 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   return RecordEvent(event, stream);
 }
 
-CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
-  WEIR_DRIVER_FAULT_POINT();
-  return cuEventRecord(event, stream);
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  return RecordEvent(event, stream, (flags & CU_EVENT_RECORD_EXTERNAL) != 0);
 }
 
 CUresult cuEventQuery(CUevent event) {

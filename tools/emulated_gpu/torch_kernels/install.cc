@@ -84,7 +84,7 @@ const WeirEmulatedHost& Host() { return *host_table; }
 }  // namespace weir::emulated
 
 extern "C" __attribute__((visibility("default"))) int weir_emulated_install(const WeirEmulatedHost* host) {
-  if (host->version != 5) return 1;
+  if (host->version != 6) return 1;
   weir::emulated::host_table = host;
   if (host->cpu_kernels != 0) {
     // The CPU has no cuDNN: ops compose as they do there.

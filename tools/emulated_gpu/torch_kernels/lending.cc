@@ -106,15 +106,20 @@ at::Tensor Lending::LendCompressed(const at::Tensor& tensor, bool written) {
                                               tensor.sizes(), values.options().layout(tensor.layout()));
 }
 
-void Lending::RunsNow(const WeirEmulatedWork* work) {
-  Host().run_now(CurrentStream(), op_, accesses_.data(), accesses_.size(), work);
+void Lending::RunsNow(const WeirEmulatedWork* work) { Run(accesses_.data(), accesses_.size(), work); }
+
+void Lending::Run(const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      Host().run_now(CurrentStream(), op_, accesses, count, work) == 0, "emulated GPU: ", op_,
+      " cannot be captured with kernels cpu, where operators run when they are called; "
+      "WEIR_KERNELS=none captures them");
 }
 
 void Lending::WritesNow(const c10::Storage& storage, size_t size) {
   const WeirEmulatedAccess access{
       reinterpret_cast<uintptr_t>(BytesOf(storage)), size, WEIR_EMULATED_WRITE, 0, 1, 0, 1};
   const WeirEmulatedWork work{moves_ * static_cast<double>(size), 0, WEIR_EMULATED_FP32};
-  Host().run_now(CurrentStream(), op_, &access, 1, &work);
+  Run(&access, 1, &work);
 }
 
 // The kernel gave the lent storage other bytes: out= tensors that were too small.

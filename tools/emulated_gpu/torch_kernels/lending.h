@@ -60,6 +60,9 @@ class Lending {
   at::Tensor TakeSparse(const at::Tensor& result);
   at::Tensor ViewOf(const c10::Storage& storage, const at::Tensor& like);
 
+  // This work runs on the current stream now; throws where the stream captures.
+  void Run(const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work);
+
   // The bytes of a result are about to be written on the current stream.
   void WritesNow(const c10::Storage& storage, size_t size);
 
