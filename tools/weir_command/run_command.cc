@@ -120,7 +120,10 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
       setenv(name.c_str(), text.c_str(), 1);
     }
   }
-  if (options.gpu.emulated) setenv("WEIR_EMULATED_SHARED", NewSharedName().c_str(), 1);
+  if (!options.gpu.emulated) return;
+  setenv("WEIR_EMULATED_SHARED", NewSharedName().c_str(), 1);
+  // Triton links what it compiles with libcuda.so.1, which it looks for where drivers are installed.
+  setenv("TRITON_LIBCUDA_PATH", places.EmulatedDriver().parent_path().c_str(), 0);
 }
 
 [[noreturn]] void BecomeJob(const std::vector<std::string>& command) {

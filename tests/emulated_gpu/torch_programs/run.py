@@ -18,7 +18,7 @@ import tempfile
 import torch
 
 FOLDER = pathlib.Path(__file__).parent
-KERNELS = {"without_kernels": "none", "cudnn_path": "none", "graphs": "none"}
+KERNELS = {"without_kernels": "none", "cudnn_path": "none", "graphs": "none", "compiled": "none"}
 GPUS = {"two_devices": "emulated:h200x2"}
 
 
@@ -38,6 +38,7 @@ def run_once(program: str, device: str, output: pathlib.Path, preload: str | Non
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
     if preload is not None:
         environment |= {"LD_PRELOAD": preload, "WEIR_GPU": GPUS.get(program, "emulated:h200"), "WEIR_EMULATED_CHOSEN": "1",
+                        "TRITON_LIBCUDA_PATH": str(pathlib.Path(preload).parent),
                         "WEIR_KERNELS": KERNELS.get(program, "cpu")}
     command = [sys.executable, __file__, "--cases", program, device, str(output)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=FOLDER)

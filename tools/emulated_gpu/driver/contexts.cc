@@ -1,8 +1,10 @@
 // The primary contexts, the stack of current contexts, and access to peers. Other contexts (cuCtxCreate) are not emulated.
 #include "tools/emulated_gpu/device/contexts.h"
 
+#include <atomic>
 #include <vector>
 
+#include "tools/emulated_gpu/device/accounting.h"
 #include "tools/emulated_gpu/device/streams.h"
 #include "tools/emulated_gpu/driver/driver.h"
 
@@ -10,6 +12,18 @@ using namespace weir::emulated;
 
 namespace {
 thread_local std::vector<CUcontext> below;  // contexts under the current one
+
+// Stack of a thread, printf's buffer, malloc's heap: the defaults of the CUDA C++ programming guide.
+struct Limits {
+  std::atomic<size_t> values[CU_LIMIT_MAX];
+  Limits() {
+    values[CU_LIMIT_STACK_SIZE] = 1024;
+    values[CU_LIMIT_PRINTF_FIFO_SIZE] = size_t{1} << 20;
+    values[CU_LIMIT_MALLOC_HEAP_SIZE] = size_t{8} << 20;
+  }
+  std::atomic<size_t>& operator[](CUlimit limit) { return values[limit]; }
+};
+Limits limits[kMostDevices];
 
 bool Known(CUcontext context) { return context == nullptr || DeviceOfContext(context) >= 0; }
 }  // namespace
@@ -80,6 +94,22 @@ CUresult cuCtxGetFlags(unsigned int* flags) {
   WEIR_DRIVER_NEEDS_CONTEXT();
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *flags = 0;
+  return CUDA_SUCCESS;
+}
+
+// What kernels would need; they take what the device gives.
+CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  *value = limits[CurrentDevice()][limit];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  limits[CurrentDevice()][limit] = value;
   return CUDA_SUCCESS;
 }
 

@@ -1,5 +1,7 @@
 // Modules, functions and launches of code that is loaded at run time (NVRTC's, Triton's).
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -42,17 +44,38 @@ bool ReadExtra(void** extra, Arguments* arguments) {
   return true;
 }
 
-}  // namespace
+constexpr size_t kLeastImage = 64;  // an ELF header, which ElfSize reads
 
-CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
-  WEIR_DRIVER_NEEDS_CONTEXT();
-  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+CUresult LoadImage(CUmodule* handle, const void* image) {
   auto* module = new Module;
   module->unreadable = ReadKernelImage(image, nullptr, &module->table);
   std::lock_guard<std::mutex> lock(mutex);
   modules.insert(module);
   *handle = reinterpret_cast<CUmodule>(module);
   return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuModuleLoadFatBinary(CUmodule* handle, const void* image) {
+  WEIR_DRIVER_FAULT_POINT();
+  return cuModuleLoadData(handle, image);
+}
+
+CUresult cuModuleLoad(CUmodule* handle, const char* path) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (handle == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  std::string image((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (image.size() < kLeastImage || ElfSize(image.data()) > image.size()) return CUDA_ERROR_INVALID_IMAGE;
+  return LoadImage(handle, image.data());
+}
+
+CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
+  WEIR_DRIVER_NEEDS_CONTEXT();
+  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return LoadImage(handle, image);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* handle, const void* image, unsigned int, CUjit_option*, void**) {
@@ -140,11 +163,4 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
   WEIR_DRIVER_FAULT_POINT();
   return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
                         arguments, nullptr);
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int block_size, size_t shared) {
-  WEIR_DRIVER_NEEDS_CONTEXT();
-  if (blocks == nullptr || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
-  *blocks = BlocksPerMultiprocessor(block_size, shared);
-  return CUDA_SUCCESS;
 }
