@@ -42,11 +42,6 @@ const std::vector<NotEmulated>& AllNotEmulated() {
          return CreateFrame(CU_MEM_LOCATION_TYPE_HOST_NUMA, CU_MEM_HANDLE_TYPE_NONE, &frame);
        }},
       {Lacks::kExport, "Export", "the emulated GPU is of one process", Export},
-      {Lacks::kPools, "Pools", "the emulated GPU has no memory pools: Weir refuses cudaMallocAsync",
-       [] {
-         CUdeviceptr address = 0;
-         return CU(cuMemAllocAsync)(&address, 4096, nullptr);
-       }},
       {Lacks::kManaged, "Managed", "the emulated GPU has no managed memory",
        [] {
          CUdeviceptr address = 0;

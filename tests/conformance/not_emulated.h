@@ -7,7 +7,7 @@
 
 namespace weir::conformance {
 
-enum class Lacks { kKernels, kHostFrames, kExport, kPools, kManaged, kIpc, kContexts, kReset };
+enum class Lacks { kKernels, kHostFrames, kExport, kManaged, kIpc, kContexts, kReset };
 
 struct NotEmulated {
   Lacks what;

@@ -17,12 +17,12 @@ TEST_F(EntryPoints, NotEmulated_FailsByNameOnce) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(Call("cuIpcGetMemHandle"), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(Call("cuIpcGetMemHandle"), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(Call("cudaMallocAsync"), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(Call("cudaIpcGetMemHandle"), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(Call("cudaMallocManaged"), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(Call("cublasLtMatmulAlgoInit"), CUBLAS_STATUS_NOT_SUPPORTED);
   const std::string log = ::testing::internal::GetCapturedStderr();
   for (const char* name :
-       {"cuIpcGetMemHandle", "cudaMallocAsync", "cudaMallocManaged", "cublasLtMatmulAlgoInit"}) {
+       {"cuIpcGetMemHandle", "cudaIpcGetMemHandle", "cudaMallocManaged", "cublasLtMatmulAlgoInit"}) {
     const size_t first = log.find(std::string(name) + " is not emulated");
     EXPECT_NE(first, std::string::npos) << name;
     EXPECT_EQ(log.find(std::string(name) + " is not emulated", first + 1), std::string::npos) << name;

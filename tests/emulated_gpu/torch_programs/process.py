@@ -58,15 +58,17 @@ def alone_out_of_memory_is_torchs_own(device):
         raise AssertionError("200 GiB on a 140 GiB device")
 
 
-def alone_capture_is_refused(device):
-    graph = torch.cuda.CUDAGraph()
+def alone_an_operator_in_a_capture_is_refused(device):
+    x = torch.zeros(4, device=device)
     try:
-        with torch.cuda.graph(graph):
-            pass
-    except RuntimeError as error:
-        assert "not supported" in str(error)
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            x.add_(1)
+    except RuntimeError as error:  # of the end of the capture, which the operator's own made fail
+        assert "previous error during capture" in str(error), error
+        assert "aten::add_ cannot be captured with kernels cpu" in str(error.__context__), error.__context__
     else:
-        raise AssertionError("captured a graph")
+        raise AssertionError("captured an operator")
+    assert x.add_(2).tolist() == [2.0] * 4
 
 
 def alone_profiler_sees_the_ops(device):

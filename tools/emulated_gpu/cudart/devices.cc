@@ -54,6 +54,7 @@ void FillAbilities(cudaDeviceProp& p) {
   p.canMapHostMemory = p.concurrentKernels = p.unifiedAddressing = p.streamPrioritiesSupported = 1;
   p.globalL1CacheSupported = p.localL1CacheSupported = p.computePreemptionSupported = 1;
   p.canUseHostPointerForRegisteredMem = p.cooperativeLaunch = p.hostRegisterSupported = 1;
+  p.memoryPoolsSupported = Attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
   p.hostNumaId = -1;
 }
 

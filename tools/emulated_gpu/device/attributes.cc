@@ -14,7 +14,7 @@ struct Fixed {
 };
 
 // The same for every profile: CUDA C++ programming guide ("Technical specifications", "Unified addressing").
-// What the emulator does not do (graphs' memory pools, IPC, managed memory, multicast, NUMA, sparse arrays)
+// What the emulator does not do (IPC, managed memory, multicast, NUMA, sparse arrays)
 // is 0.
 constexpr Fixed kFixed[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
@@ -44,6 +44,7 @@ constexpr Fixed kFixed[] = {
     {CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1},
     {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
     {CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},

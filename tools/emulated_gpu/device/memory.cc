@@ -14,6 +14,7 @@
 #include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/pools.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -25,6 +26,7 @@ namespace {
 struct Allocation {
   size_t size;
   int device;
+  const Pool* pool = nullptr;  // whose block it is, else null
 };
 struct HostRange {
   size_t size;
@@ -33,8 +35,9 @@ struct HostRange {
 };
 
 std::mutex mutex;
-auto& allocations = *new std::map<uintptr_t, Allocation>;  // guarded by mutex: cudaMalloc ranges
-auto& host_ranges = *new std::map<uintptr_t, HostRange>;   // guarded by mutex
+auto& allocations =
+    *new std::map<uintptr_t, Allocation>;  // guarded by mutex: cudaMalloc ranges, blocks of pools
+auto& host_ranges = *new std::map<uintptr_t, HostRange>;  // guarded by mutex
 // guarded by mutex; by host address and device
 auto& variables = *new std::map<std::pair<const void*, int>, std::pair<uintptr_t, size_t>>;
 
@@ -48,14 +51,6 @@ size_t RangeBytes(size_t size) { return AlignUp(size, kGranularity) + kGranulari
 bool MakeUsable(uintptr_t address, size_t size) {
   return mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
-}
-
-uintptr_t NewUsableRange(size_t size) {
-  const uintptr_t address = TakeAddresses(RangeBytes(size), kGranularity, 0);
-  if (address == 0) return 0;
-  if (MakeUsable(address, AlignUp(size, kPage))) return address;
-  ReturnAddresses(address, RangeBytes(size));
-  return 0;
 }
 
 void ChargePinning(size_t size) {
@@ -73,7 +68,33 @@ typename Map::const_iterator Containing(const Map& ranges, uintptr_t address) {
   return range == ranges.begin() ? ranges.end() : std::prev(range);
 }
 
+// Memory of cudaMalloc follows the peers that are enabled, that of a pool has its own list.
+bool Reaches(int device, const Allocation& allocation) {
+  if (allocation.pool == nullptr) return Reaches(device, allocation.device);
+  return device == kSomeDevice || PoolReaches(*allocation.pool, device);
+}
+
 }  // namespace
+
+uintptr_t NewUsableRange(size_t size) {
+  const uintptr_t address = TakeAddresses(RangeBytes(size), kGranularity, 0);
+  if (address == 0) return 0;
+  if (MakeUsable(address, AlignUp(size, kPage))) return address;
+  ReturnAddresses(address, RangeBytes(size));
+  return 0;
+}
+
+void ReturnUsableRange(uintptr_t begin, size_t size) { ReturnAddresses(begin, RangeBytes(size)); }
+
+void BlockAdded(uintptr_t begin, size_t size, int device, const Pool* pool) {
+  std::lock_guard<std::mutex> lock(mutex);
+  allocations[begin] = {size, device, pool};
+}
+
+void BlockRemoved(uintptr_t begin) {
+  std::lock_guard<std::mutex> lock(mutex);
+  allocations.erase(begin);
+}
 
 Status AllocateDevice(uintptr_t* address, size_t size) {
   *address = 0;
@@ -90,7 +111,7 @@ Status AllocateDevice(uintptr_t* address, size_t size) {
   }
   if (Settings().poison) std::memset(reinterpret_cast<void*>(found), 0xCB, size);
   std::lock_guard<std::mutex> lock(mutex);
-  allocations[found] = {size, device};
+  allocations[found] = {size, device, nullptr};
   RegionAdded(found, size, found, /*host=*/false);
   *address = found;
   return CUDA_SUCCESS;
@@ -109,8 +130,12 @@ Status FreeDevice(uintptr_t address) {
     auto allocation = allocations.find(address);
     if (allocation != allocations.end()) {
       freed = allocation->second;
-      allocations.erase(allocation);
+      if (freed.pool == nullptr) allocations.erase(allocation);
     }
+  }
+  if (freed.pool != nullptr) {
+    FreeToPool(address);
+    return CUDA_SUCCESS;
   }
   if (freed.size == 0) {
     Report("free of device pointer 0x%lx, which is not allocated (freed twice, or never made)", address);
@@ -214,7 +239,7 @@ bool IsTouchable(uintptr_t address, int device, Placement* range) {
     const auto allocation = Containing(allocations, address);
     if (allocation != allocations.end() && address < allocation->first + allocation->second.size) {
       *range = {Where::kDevice, allocation->first, allocation->second.size, allocation->second.device};
-      return Reaches(device, range->device);
+      return Reaches(device, allocation->second);
     }
   }
   uintptr_t hole = 0;
@@ -235,7 +260,7 @@ uintptr_t VariableAddress(const void* host, size_t* size) {
     if (registered == nullptr || registered(host, &bytes, nullptr) == nullptr || bytes == 0) return 0;
     const uintptr_t address = NewUsableRange(bytes);
     if (address == 0) return 0;
-    allocations[address] = {bytes, device};
+    allocations[address] = {bytes, device, nullptr};
     RegionAdded(address, bytes, address, /*host=*/false);
     known = variables.emplace(std::make_pair(host, device), std::make_pair(address, bytes)).first;
   }
@@ -249,10 +274,11 @@ Status CheckTouch(uintptr_t address, size_t size, const char* what, Touch touch,
   {
     std::lock_guard<std::mutex> lock(mutex);
     const auto range = Containing(allocations, address);
-    if (range != allocations.end() && address + size <= range->first + range->second.size)
+    if (range != allocations.end() && address + size <= range->first + range->second.size) {
+      if (Reaches(device, range->second)) return CUDA_SUCCESS;
       owner = range->second.device;
+    }
   }
-  if (owner >= 0 && Reaches(device, owner)) return CUDA_SUCCESS;
   if (owner >= 0) {
     Report("%s on device %d touches memory of device %d without peer access: 0x%lx + %zu", what, device,
            owner, address, size);

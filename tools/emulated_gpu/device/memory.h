@@ -10,6 +10,8 @@
 
 namespace weir::emulated {
 
+struct Pool;
+
 // On the current device. OUT_OF_MEMORY beyond its VRAM; size 0 gives address 0.
 Status AllocateDevice(uintptr_t* address, size_t size);
 // Unknown and twice freed addresses are reported and give INVALID_VALUE. Address 0 is fine.
@@ -30,6 +32,13 @@ struct Placement {
 };
 // Where one address lies. Device addresses that are not mapped count as pageable: cudaMemoryTypeUnregistered.
 Placement Locate(uintptr_t address);
+
+// For pools.cc: addresses with real memory, 0 when there is none; and what a pool hands out of it, which then is memory that
+// may be touched.
+uintptr_t NewUsableRange(size_t size);
+void ReturnUsableRange(uintptr_t begin, size_t size);
+void BlockAdded(uintptr_t begin, size_t size, int device, const Pool* pool);
+void BlockRemoved(uintptr_t begin);
 
 // Memory of a __device__ variable on the current device, made at the first question; outside the VRAM count (it is part
 // of the context).

@@ -9,6 +9,7 @@
 #include "tools/emulated_gpu/device/lifecycle.h"
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/order.h"
+#include "tools/emulated_gpu/device/pools.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/work_queue.h"
@@ -184,8 +185,11 @@ Status SynchronizeStream(CUstream handle) {
   if (const Status refused = CheckAskedStream(*stream); refused != CUDA_SUCCESS) return refused;
   FinishOps();
   ChargeEventCall();
-  OrderLock lock(Order().mutex);
-  SynchronizeLocked(lock, WorkOfLocked(*stream), Wait::kStream);
+  {
+    OrderLock lock(Order().mutex);
+    SynchronizeLocked(lock, WorkOfLocked(*stream), Wait::kStream);
+  }
+  ReleaseUnusedPools();
   return CUDA_SUCCESS;
 }
 
@@ -195,8 +199,11 @@ Status SynchronizeDevice(int device, Wait wait) {
   }
   FinishOps();
   ChargeEventCall();
-  OrderLock lock(Order().mutex);
-  SynchronizeLocked(lock, EverythingLocked(device), wait);
+  {
+    OrderLock lock(Order().mutex);
+    SynchronizeLocked(lock, EverythingLocked(device), wait);
+  }
+  ReleaseUnusedPools();
   return CUDA_SUCCESS;
 }
 
@@ -301,9 +308,12 @@ Status SynchronizeEvent(CUevent handle) {
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (const Status refused = CheckAskedEvent(*event); refused != CUDA_SUCCESS) return refused;
   ChargeEventCall();
-  OrderLock lock(Order().mutex);
-  const Past past = event->past;
-  SynchronizeLocked(lock, past, Wait::kEvent);
+  {
+    OrderLock lock(Order().mutex);
+    const Past past = event->past;
+    SynchronizeLocked(lock, past, Wait::kEvent);
+  }
+  ReleaseUnusedPools();
   return CUDA_SUCCESS;
 }
 
