@@ -80,6 +80,15 @@ Bytes SizeOf(Device& device, std::span<const TouchRequest> requests) {
   return sum;
 }
 
+// As weir_device_stats counts them.
+void RecordPeaks(int index) {
+  Device* device = Runtime::Get().Find(index);
+  if (device == nullptr) return;
+  DeviceAllocator& allocator = *device->allocator;
+  trace::RecordPeaks(index, Bytes(static_cast<uint64_t>(allocator.Counters().bytes[kAllPools].peak)),
+                     allocator.frames().peak_held().bytes());
+}
+
 WeirStat Export(const Stat& stat) { return WeirStat{stat.current, stat.peak, stat.allocated, stat.freed}; }
 
 }  // namespace
@@ -246,6 +255,7 @@ int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
 }
 
 void weir_reset_peak_stats(int32_t index) {
+  RecordPeaks(index);  // which are lost then
   if (Device* device = Runtime::Get().Find(index)) device->allocator->ResetPeaks();
 }
 
@@ -276,6 +286,7 @@ void weir_empty_cache(int32_t index) {
 
 void weir_log(int32_t level, const char* text) { Log(static_cast<LogLevel>(level), text); }
 void weir_exit(void) {
+  for (int i = 0; i < Runtime::kMaxDevices; ++i) RecordPeaks(i);
   trace::Stop();
   Runtime::Get().LogExit();
 }

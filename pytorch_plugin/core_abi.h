@@ -153,7 +153,8 @@ typedef struct WeirTraceTensor {
 /* What the plugin tells a trace. No call fails or waits, sum excepted; without a trace (before weir_init, after the disk
  * was full, in a forked child) they do nothing. `name` is a number from name(); kinds and phases: trace/format.h. */
 typedef struct WeirTrace {
-  int32_t sums; /* sum() is wanted, for the results of each op */
+  int32_t sums;      /* sum() is wanted, for the results of each op */
+  int32_t of_native; /* torch's own allocator stays in place; the four calls at the end tell what it does */
   uint32_t (*name)(const char* text);
   void (*op_begin)(uint32_t name, uint32_t kind, int64_t sequence, const WeirTraceTensor* arguments,
                    size_t count);
@@ -161,6 +162,11 @@ typedef struct WeirTrace {
   void (*phase)(uint32_t phase);
   /* Copies the bytes out behind what is queued on `stream`, waits, and records their checksum. */
   void (*sum)(const WeirTraceTensor* result, uint32_t number, void* stream);
+  void (*allocated)(int32_t device, void* address, uint64_t bytes, void* stream);
+  void (*freed)(void* address);
+  void (*refused)(int32_t device, uint64_t bytes);
+  /* The most that the allocator counts as allocated and as reserved. */
+  void (*peaks)(int32_t device, uint64_t allocated, uint64_t reserved);
 } WeirTrace;
 
 /* NULL: no trace is asked for. Known after weir_start. */

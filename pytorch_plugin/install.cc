@@ -20,6 +20,7 @@
 #include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/list_ops.h"
 #include "pytorch_plugin/loader/plugin_entry.h"
+#include "pytorch_plugin/native_watch.h"
 #include "pytorch_plugin/op_guard.h"
 #include "pytorch_plugin/op_trace.h"
 #include "pytorch_plugin/python_hooks.h"
@@ -128,6 +129,11 @@ extern "C" WEIR_API int weir_plugin_load(int mode) {
     if (current == "cudaMallocAsync") {
       weir_log(0, "PYTORCH_ALLOC_CONF names backend:cudaMallocAsync, which Weir cannot stand in for");
       return 1;
+    }
+    if (mode == WEIR_LOAD_AS_ALLOCATOR && WatchesNative()) {
+      WatchForks();
+      std::atexit(&weir_exit);
+      return WatchNative() ? 0 : 1;
     }
     if (mode == WEIR_LOAD_AS_ALLOCATOR && !PluggableIsCurrent() && !InstallAllocator()) {
       weir_log(0, "CUDA is already in use: Weir has to be there before the first tensor");

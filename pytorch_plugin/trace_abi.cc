@@ -71,13 +71,23 @@ void Sum(const WeirTraceTensor* result, uint32_t number, void* stream) {
   op.Leave();
 }
 
+void Allocated(int32_t device, void* address, uint64_t bytes, void* stream) {
+  trace::RecordAllocation(device, DeviceAddr::Of(address), Bytes(bytes), Stream::Of(stream));
+}
+void Freed(void* address) { trace::RecordFree(DeviceAddr::Of(address)); }
+void Refused(int32_t device, uint64_t bytes) { trace::RecordOutOfMemory(device, Bytes(bytes)); }
+void Peaks(int32_t device, uint64_t allocated, uint64_t reserved) {
+  trace::RecordPeaks(device, Bytes(allocated), Bytes(reserved));
+}
+
 }  // namespace
 }  // namespace weir
 
 extern "C" const WeirTrace* weir_trace(void) {
   const weir::Options& options = weir::Runtime::Get().options();
   if (options.trace.empty()) return nullptr;
-  static const WeirTrace table = {options.trace_sums, &weir::Name,  &weir::OpBegin,
-                                  &weir::OpEnd,       &weir::Phase, &weir::Sum};
+  static const WeirTrace table = {options.trace_sums, options.watch_native, &weir::Name, &weir::OpBegin,
+                                  &weir::OpEnd,       &weir::Phase,         &weir::Sum,  &weir::Allocated,
+                                  &weir::Freed,       &weir::Refused,       &weir::Peaks};
   return &table;
 }

@@ -96,8 +96,11 @@ enum class Kind : uint8_t {
       12,  // address; amount: XXH3 (64 bits) of the bytes of a result; number: which result. After its OpEnd
   kLost = 13,  // amount: records that were dropped here because the disk did not keep up
   kEnd = 14,   // the last record of a trace that was ended in order
+  kPeaks =
+      15,  // what the allocator itself counts, since the job began. address: most bytes allocated; amount: most bytes
+           // reserved; detail: device
 };
-inline constexpr size_t kKinds = 15;  // 0 is none
+inline constexpr size_t kKinds = 16;  // 0 is none
 
 enum class OpKind : uint8_t {
   kOperator = 0,

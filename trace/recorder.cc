@@ -348,6 +348,14 @@ void RecordOutOfMemory(int device, Bytes bytes) {
       {.amount = bytes.count(), .kind = Kind::kOutOfMemory, .detail = static_cast<uint8_t>(device)});
 }
 
+void RecordPeaks(int device, Bytes allocated, Bytes reserved) {
+  if (!On()) return;
+  Recorder::Get().Append({.address = allocated.count(),
+                          .amount = reserved.count(),
+                          .kind = Kind::kPeaks,
+                          .detail = static_cast<uint8_t>(device)});
+}
+
 void RecordMove(Kind kind, int device, DeviceAddr address, Bytes bytes) {
   if (!On()) return;
   Recorder::Get().Append({.address = address.value(),

@@ -59,6 +59,7 @@ uint32_t NumberOf(absl::string_view text);
 void RecordAllocation(int device, DeviceAddr address, Bytes bytes, Stream stream);
 void RecordFree(DeviceAddr address);
 void RecordOutOfMemory(int device, Bytes bytes);
+void RecordPeaks(int device, Bytes allocated, Bytes reserved);
 void RecordMove(Kind kind, int device, DeviceAddr address, Bytes bytes);  // kEvict, kFetch
 void RecordWait(WaitCause cause, uint64_t began_ns);
 void RecordPhase(Phase phase);

@@ -36,6 +36,7 @@ class Counter {
   void BeginOp(const Record& record);
   void EndOp(const Record& record);
   void EnterPhase(Phase phase, uint64_t now_ns);
+  void NotePeaks(const Record& record);
   // The outermost operator that is open on the thread; null if none is.
   OpenOp* Outermost(uint16_t thread);
 
@@ -63,6 +64,7 @@ absl::Status Counter::Add(const Record& record) {
     return absl::OkStatus();
   }
   ++summary_.by_kind[kind];
+  summary_.ended = summary_.ended || record.kind == Kind::kEnd;
   switch (record.kind) {
     case Kind::kAllocate:
       Allocate(record);
@@ -99,8 +101,8 @@ absl::Status Counter::Add(const Record& record) {
     case Kind::kLost:
       summary_.lost_records += record.amount;
       break;
-    case Kind::kEnd:
-      summary_.ended = true;
+    case Kind::kPeaks:
+      NotePeaks(record);
       break;
     default:
       break;
@@ -109,6 +111,12 @@ absl::Status Counter::Add(const Record& record) {
     return absl::DataLossError(
         absl::StrCat(reader_.path(), " is damaged: more is alive or open at once than in any job"));
   return absl::OkStatus();
+}
+
+void Counter::NotePeaks(const Record& record) {
+  AllocatorPeaks& peaks = summary_.allocator_peaks[record.detail];
+  peaks.allocated = std::max(peaks.allocated, record.address);
+  peaks.reserved = std::max(peaks.reserved, record.amount);
 }
 
 Counter::OpenOp* Counter::Outermost(uint16_t thread) {
@@ -230,7 +238,7 @@ const char* NameOf(WaitCause cause) {
 const char* NameOf(Kind kind) {
   constexpr std::array<const char*, kKinds> kNames = {
       "none",  "thread", "allocate", "free",  "out of memory", "op begin", "tensor", "op end",
-      "evict", "fetch",  "wait",     "phase", "sum",           "lost",     "end"};
+      "evict", "fetch",  "wait",     "phase", "sum",           "lost",     "end",    "peaks"};
   return kNames[static_cast<size_t>(kind)];
 }
 

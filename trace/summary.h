@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,11 @@ struct OpFigures {
   Amount allocated;
 };
 
+// By the allocator's own count, which rounds sizes up: the most that any kPeaks says.
+struct AllocatorPeaks {
+  uint64_t allocated = 0, reserved = 0;
+};
+
 struct Summary {
   std::optional<FileHeader> header;  // none: the trace was cut inside it
   uint64_t file_bytes = 0;
@@ -58,6 +64,7 @@ struct Summary {
   uint64_t peak_bytes = 0;
   uint64_t peak_ns = 0;  // after the trace began
   uint64_t live_bytes_at_end = 0;
+  std::map<int, AllocatorPeaks> allocator_peaks;  // by device; empty: the trace has none
   BytesByClass classes_at_peak{};
 
   std::vector<OpFigures> ops;  // those that allocated most first

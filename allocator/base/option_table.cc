@@ -218,6 +218,9 @@ absl::Status ReadEmulatedChosen(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->emulated_chosen);
 }
 absl::Status ReadForEmulator(absl::string_view, Options*) { return absl::OkStatus(); }
+absl::Status ReadWatchNative(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->watch_native);
+}
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -303,6 +306,18 @@ constexpr OptionRow kTable[] = {
     {"WEIR_EMULATED_CHOSEN", "switch", "", "0", "0 | 1",
      "Set by `weir run`: the emulated GPU was asked for, so it may run beside a real driver.", "", true,
      ReadEmulatedChosen},
+    {"WEIR_EMULATED_CONTEXT", "size", "bytes", "", "SIZE",
+     "Set by `weir dryrun`: what the context of each process takes of the emulated card.", "", true,
+     ReadForEmulator},
+    {"WEIR_EMULATED_OVERCOMMIT", "switch", "", "0", "0 | 1",
+     "Set by `weir dryrun`: what does not fit the emulated card is granted all the same.", "", true,
+     ReadForEmulator},
+    {"WEIR_EMULATED_FIGURES", "text", "", "", "FILE",
+     "Set by `weir dryrun`: where the emulated GPU writes its figures at the exit.", "", true,
+     ReadForEmulator},
+    {"WEIR_WATCH_NATIVE", "switch", "", "0", "0 | 1",
+     "Set by `weir dryrun`: torch's own allocator stays in place, and the trace tells what it does.", "",
+     true, ReadWatchNative},
     {"WEIR_EMULATED_REAL_DRIVER", "text", "", "", "PATH",
      "For tests: the file that tells the emulated GPU that a real driver is here.", "", true,
      ReadForEmulator},

@@ -66,6 +66,7 @@ struct Options {
   bool emulated_poison = false;  // these are read by the emulated GPU, which includes nothing of ours
   std::string emulated_faults;   // seed or file; empty: nothing is planned to fail
   bool emulated_chosen = false;
+  bool watch_native = false;  // torch's own allocator stays in place, and is traced
 };
 
 // The texts of options that were set, by name (`WEIR_VRAM`).

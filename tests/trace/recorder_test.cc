@@ -40,6 +40,7 @@ TEST_F(RecorderTest, Trace_OfEveryKind_ReadsBackAsRecorded) {
   RecordPhase(Phase::kBackward);
   RecordSum(DeviceAddr(0x1000), 99, 1);
   RecordOutOfMemory(2, GiB(1));
+  RecordPeaks(2, MiB(6), MiB(8));
   RecordFree(DeviceAddr(0x1000));
   Stop();
 
@@ -51,7 +52,7 @@ TEST_F(RecorderTest, Trace_OfEveryKind_ReadsBackAsRecorded) {
   ASSERT_THAT(KindsOf(records),
               ElementsAre(Kind::kThread, Kind::kAllocate, Kind::kOpBegin, Kind::kTensor, Kind::kTensor,
                           Kind::kOpEnd, Kind::kTensor, Kind::kEvict, Kind::kFetch, Kind::kWait, Kind::kPhase,
-                          Kind::kSum, Kind::kOutOfMemory, Kind::kFree, Kind::kEnd));
+                          Kind::kSum, Kind::kOutOfMemory, Kind::kPeaks, Kind::kFree, Kind::kEnd));
   EXPECT_EQ(records[0].amount, static_cast<uint64_t>(gettid()));
   EXPECT_EQ(records[1].address, 0x1000u);
   EXPECT_EQ(records[1].amount, MiB(6).count());
@@ -63,6 +64,9 @@ TEST_F(RecorderTest, Trace_OfEveryKind_ReadsBackAsRecorded) {
   EXPECT_EQ(records[3].detail, kWritten | kLeaf);
   EXPECT_EQ(records[6].detail, kWritten | kLeaf | kResult);
   EXPECT_EQ(records[11].amount, 99u);
+  EXPECT_EQ(records[13].address, MiB(6).count());
+  EXPECT_EQ(records[13].amount, MiB(8).count());
+  EXPECT_EQ(records[13].detail, 2);
   for (size_t i = 1; i < records.size(); ++i) EXPECT_GE(records[i].time_ns, records[i - 1].time_ns);
   EXPECT_EQ((*reader)->cut_bytes(), 0u);
 }

@@ -10,7 +10,7 @@ HEADER = struct.Struct("<8sIIIIQQ24s64s")
 FRAME = struct.Struct("<4sIII")
 RECORD = struct.Struct("<QQQIHBB")
 KINDS = ("none", "thread", "allocate", "free", "out of memory", "op begin", "tensor", "op end", "evict", "fetch", "wait", "phase",
-         "sum", "lost", "end")
+         "sum", "lost", "end", "peaks")
 WRITTEN, RESULT, LEAF, DERIVED, FROM_HOST = 1, 2, 4, 8, 16
 
 Header = collections.namedtuple("Header", "magic version bytes process clock start_ns wall_ns rank host")

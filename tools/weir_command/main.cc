@@ -1,4 +1,4 @@
-// The `weir` command: weir run | config | doctor | path | trace. README.md says what each does.
+// The `weir` command: weir run | dryrun | config | doctor | path | trace. README.md says what each does.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -8,6 +8,7 @@
 #include "allocator/base/options.h"
 #include "tools/weir_command/config_command.h"
 #include "tools/weir_command/doctor_command.h"
+#include "tools/weir_command/dryrun_command.h"
 #include "tools/weir_command/failure.h"
 #include "tools/weir_command/output.h"
 #include "tools/weir_command/places.h"
@@ -25,6 +26,7 @@ class CommandLine {
     app_.add_flag("--version", version_, "Print the version.");
     output_.AddTo(&app_);
     AddRun();
+    AddDryRun();
     AddConfig();
     AddDoctor();
     AddPath();
@@ -35,10 +37,10 @@ class CommandLine {
   }
 
   int Run(std::vector<std::string> arguments) {
-    if (!arguments.empty() && arguments[0] == "run") {
+    if (!arguments.empty() && (arguments[0] == "run" || arguments[0] == "dryrun")) {
       const RunArguments split = SplitRunArguments({arguments.begin() + 1, arguments.end()});
-      request_.command = split.command;
-      arguments.assign({"run"});
+      (arguments[0] == "run" ? request_.command : dryrun_request_.command) = split.command;
+      arguments.resize(1);
       arguments.insert(arguments.end(), split.flags.begin(), split.flags.end());
     }
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
@@ -82,6 +84,24 @@ class CommandLine {
     request_.output.AddTo(run_);
   }
 
+  void AddDryRun() {
+    dryrun_ = app_.add_subcommand(
+        "dryrun", "Run a job without a GPU, to learn its peak memory and the time of its steps on a card.");
+    dryrun_
+        ->add_option("--gpu", dryrun_request_.gpu, "The card: a profile, or the path of one. Default: h200.")
+        ->type_name("PROFILE");
+    dryrun_
+        ->add_option("--vram", dryrun_request_.vram,
+                     "Under Weir, with this cap. Default: torch's own allocator.")
+        ->type_name("LIMIT");
+    dryrun_request_.output.AddTo(dryrun_);
+    dryrun_->footer(
+        "weir dryrun [OPTION...] [--] COMMAND [ARGUMENT...]. The report goes to stderr, or with --json to "
+        "stdout (the "
+        "job's own output to stderr then), or to the file of -o. Exit codes: 0 it fits, 3 it does not, else "
+        "the job's.");
+  }
+
   void AddConfig() {
     config_ =
         app_.add_subcommand("config", "Show every option: its value, where that comes from, its default.");
@@ -116,12 +136,14 @@ class CommandLine {
 
   int Dispatch() {
     if (*run_) RunJob(request_, Places::OfThisExecutable());
+    if (*dryrun_) return DryRun(dryrun_request_, Places::OfThisExecutable());
     if (*config_) return Config();
     if (*doctor_) return Doctor(doctor_request_, Places::OfThisExecutable());
     if (*path_) return Path();
     if (*trace_) return ShowTrace(trace_request_);
     if (!version_)
-      throw Failure(kExitUsage, "no subcommand: weir run | config | doctor | path | trace (weir --help)");
+      throw Failure(kExitUsage,
+                    "no subcommand: weir run | dryrun | config | doctor | path | trace (weir --help)");
     const std::vector<std::string> torch = Places::OfThisExecutable().TorchVersions();
     output_.Write(output_.json
                       ? nlohmann::ordered_json{{"version", kVersion}, {"torch", torch}}.dump(2) + "\n"
@@ -156,11 +178,13 @@ class CommandLine {
 
   CLI::App app_;
   CLI::App* run_ = nullptr;
+  CLI::App* dryrun_ = nullptr;
   CLI::App* config_ = nullptr;
   CLI::App* doctor_ = nullptr;
   CLI::App* path_ = nullptr;
   CLI::App* trace_ = nullptr;
   RunRequest request_;
+  DryRunRequest dryrun_request_;
   DoctorRequest doctor_request_;
   TraceRequest trace_request_;
   OutputOptions output_;

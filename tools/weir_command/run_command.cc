@@ -92,15 +92,15 @@ void RequireEmulatedFiles(const Options& options, const Places& places, OptionTe
 }
 
 // What was decided, for --json: nothing in it differs from one run to the next.
-std::string PlanAsJson(const OptionTexts& texts, const std::optional<TorchFound>& torch) {
+std::string PlanAsJson(const PreparedJob& job) {
   nlohmann::ordered_json options = nlohmann::ordered_json::object();
   for (const OptionRow& row : OptionTable()) {
     if (row.internal) continue;
-    const auto found = texts.find(row.name);
-    options[row.name] = found == texts.end() || found->second.empty() ? row.preset : found->second;
+    const auto found = job.texts.find(row.name);
+    options[row.name] = found == job.texts.end() || found->second.empty() ? row.preset : found->second;
   }
   nlohmann::ordered_json plan = {{"options", options}, {"torch", nullptr}};
-  if (torch && !torch->version.empty()) plan["torch"] = torch->version;
+  if (job.torch && !job.torch->version.empty()) plan["torch"] = job.torch->version;
   return plan.dump(2) + "\n";
 }
 
@@ -126,6 +126,8 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
   setenv("TRITON_LIBCUDA_PATH", places.EmulatedDriver().parent_path().c_str(), 0);
 }
 
+}  // namespace
+
 [[noreturn]] void BecomeJob(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -135,7 +137,10 @@ void SetJobEnvironment(const OptionTexts& texts, const Options& options, const P
                 absl::StrCat(command[0], ": ", strerror(errno)));
 }
 
-}  // namespace
+void SendOutputToStderr() {
+  if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw Failure(kExitFailed, absl::StrCat("cannot send the job's output to stderr: ", strerror(errno)));
+}
 
 void RefuseOtherAllocators() {
   for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
@@ -178,10 +183,7 @@ std::string JobPreload(const std::vector<std::string>& ours, const std::string& 
   return absl::StrJoin(all, ":");
 }
 
-void RunJob(const RunRequest& request, const Places& places) {
-  if (request.command.empty()) {
-    throw Failure(kExitUsage, "no command: weir run [OPTION...] [--] COMMAND [ARGUMENT...]");
-  }
+PreparedJob PrepareJob(const RunRequest& request, const Places& places) {
   OptionTexts texts;
   const Options options = ReadJobOptions(request, &texts);
   RefuseOtherAllocators();
@@ -191,13 +193,18 @@ void RunJob(const RunRequest& request, const Places& places) {
   RequireGpu(options);
   const std::optional<TorchFound> torch = FindTorchOf(command);
   if (!options.disable) RequireWorkingTorch(torch, places.TorchVersions());
-  if (request.output.json || !request.output.file.empty()) {
-    request.output.Write(PlanAsJson(texts, torch));
-    if (request.output.file.empty() && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-      throw Failure(kExitFailed, absl::StrCat("cannot send the job's output to stderr: ", strerror(errno)));
-    }
-  }
   SetJobEnvironment(texts, options, places);
+  return {std::move(texts), torch};
+}
+
+void RunJob(const RunRequest& request, const Places& places) {
+  if (request.command.empty())
+    throw Failure(kExitUsage, "no command: weir run [OPTION...] [--] COMMAND [ARGUMENT...]");
+  const PreparedJob job = PrepareJob(request, places);
+  if (request.output.json || !request.output.file.empty()) {
+    request.output.Write(PlanAsJson(job));
+    if (request.output.file.empty()) SendOutputToStderr();
+  }
   BecomeJob(request.command);
 }
 

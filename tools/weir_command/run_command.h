@@ -4,10 +4,12 @@
 #define WEIR_TOOLS_WEIR_COMMAND_RUN_COMMAND_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "allocator/base/options.h"
+#include "tools/weir_command/job_command.h"
 #include "tools/weir_command/output.h"
 #include "tools/weir_command/places.h"
 
@@ -32,6 +34,18 @@ std::string JobPreload(const std::vector<std::string>& ours, const std::string& 
 
 // Throws Failure(kExitUsage) if the environment names an allocator of torch that Weir cannot take the place of.
 void RefuseOtherAllocators();
+
+// What is known of a job that can be started.
+struct PreparedJob {
+  OptionTexts texts;
+  std::optional<TorchFound> torch;
+};
+// Validates, and gives this process the environment of the job. Throws Failure with nothing changed.
+PreparedJob PrepareJob(const RunRequest& request, const Places& places);
+// What this process prints on stdout from now on goes to stderr: stdout is for the result.
+void SendOutputToStderr();
+// This process becomes the command. Throws Failure if it cannot be executed.
+[[noreturn]] void BecomeJob(const std::vector<std::string>& command);
 
 // Starts the job. Returns only by throwing Failure, with nothing started.
 [[noreturn]] void RunJob(const RunRequest& request, const Places& places);

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tools/emulated_gpu/device/fault_points.h"
+#include "tools/emulated_gpu/device/overcommit.h"
 #include "tools/emulated_gpu/device/process_table.h"
 #include "tools/emulated_gpu/device/profile.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 std::mutex mutex;  // one thread of this process at a time, as the file's lock does for processes
 std::atomic<ProcessSlot*> mine{nullptr};  // set once, under mutex
-std::atomic<size_t> peak_bytes[kMostDevices];
+std::atomic<size_t> peak_bytes[kMostDevices], card_peak_bytes[kMostDevices];
 
 // Under the mutex.
 class TableLock {
@@ -28,15 +29,22 @@ class TableLock {
 // This process's, joined before the lock was taken.
 ProcessSlot& MineLocked() { return *mine.load(std::memory_order_relaxed); }
 
+size_t ContextsOf(const ProcessSlot& slot, int device) {
+  return (slot.contexts & 1u << device) != 0 ? Settings().context_bytes : 0;
+}
+
+// With what the contexts take.
 size_t SumLocked(int device) {
   const ProcessSlot* own = mine.load(std::memory_order_relaxed);
   size_t sum = 0;
   bool counted = own == nullptr;  // a process that only looks
   for (const ProcessSlot& slot : Table()) {
-    if (slot.pid != 0) sum += slot.used[device].load(std::memory_order_relaxed);
+    if (slot.pid != 0) sum += slot.used[device].load(std::memory_order_relaxed) + ContextsOf(slot, device);
     counted = counted || &slot == own;
   }
-  return counted ? sum : sum + own->used[device];  // it lies outside the table, as after the exit's line
+  return counted ? sum
+                 : sum + own->used[device] +
+                       ContextsOf(*own, device);  // it lies outside the table, as after the exit's line
 }
 
 }  // namespace
@@ -64,14 +72,16 @@ void NoteContext(int device, bool active) {
 bool TakeDeviceBytes(int device, size_t bytes) {
   JoinProcesses();
   const size_t room = std::min(Settings().vram_bytes, DeviceCapacity());
-  if (bytes > room) return false;
   const TableLock lock;
-  if (SumLocked(device) > room - bytes) {
+  const auto fits = [&] { return bytes <= room && SumLocked(device) <= room - bytes; };
+  if (!fits()) {
     Table().DropDeadLocked();
-    if (SumLocked(device) > room - bytes) return false;
+    if (!fits() && !GrantBeyondCard(bytes)) return false;
   }
   const size_t used = MineLocked().used[device].fetch_add(bytes) + bytes;
   if (peak_bytes[device].load() < used) peak_bytes[device].store(used);  // under the lock
+  const size_t all = SumLocked(device);
+  if (card_peak_bytes[device].load() < all) card_peak_bytes[device].store(all);
   return true;
 }
 
@@ -93,6 +103,7 @@ size_t HeldDeviceBytes(int device) {
 }
 
 size_t PeakDeviceBytes(int device) { return peak_bytes[device]; }
+size_t PeakCardBytes(int device) { return card_peak_bytes[device]; }
 
 void NoteBusy(int device, Nanos busy, Nanos now) {
   ProcessSlot* slot = mine.load(std::memory_order_acquire);

@@ -23,12 +23,13 @@ void LeaveProcesses();
 // It has a context on `device`, or has it no more.
 void NoteContext(int device, bool active);
 
-// Taken only if the total of all processes stays within the device's VRAM.
+// Taken only if the total of all processes stays within the device's VRAM (overcommit.h has an exception).
 bool TakeDeviceBytes(int device, size_t bytes);
 void ReturnDeviceBytes(int device, size_t bytes);
-size_t UsedDeviceBytes(int device);  // by all processes
+size_t UsedDeviceBytes(int device);  // by all processes, with their contexts
 size_t HeldDeviceBytes(int device);  // by this one
 size_t PeakDeviceBytes(int device);  // the most that this one held
+size_t PeakCardBytes(int device);    // the most that all held when this one took more, contexts included
 
 // What the SMs of `device` did for this process: busy for `busy` until `now`, in the virtual time of this process.
 void NoteBusy(int device, Nanos busy, Nanos now);

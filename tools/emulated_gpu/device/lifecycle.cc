@@ -14,6 +14,7 @@
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/fault_points.h"
 #include "tools/emulated_gpu/device/faults.h"
+#include "tools/emulated_gpu/device/figures.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
 #include "tools/emulated_gpu/device/streams.h"
@@ -48,6 +49,7 @@ void PrintExitLine() {
   FaultsAtExit();
   TimingAtExit();
   ReadsAtExit();
+  WriteFigures(/*ended=*/true);
   if (counters.faults != 0) std::snprintf(faults, sizeof faults, " faults=%lu", counters.faults.load());
   Note(
       "%s total_bytes=%zu peak_bytes=%s left=%zu streams, %zu events, %zu frames kernels=%s launches=%lu%s "
@@ -92,6 +94,7 @@ void StartOnce() {
                options.kernels == Kernels::kCpu ? "cpu" : "none");
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   std::atexit(PrintExitLine);
+  WriteFigures(/*ended=*/false);
   InstallFaultHandler();
   LoadNvmlDouble();
   start_status = CUDA_SUCCESS;

@@ -76,6 +76,7 @@ struct OpStack {
   size_t depth = 0;
 };
 thread_local OpStack stack;
+thread_local uint64_t ops_begun = 0;
 thread_local OpTime on_cpu;  // the op that runs on the CPU, one at a time
 thread_local std::vector<Access> found;
 
@@ -200,6 +201,7 @@ int RunOpNow(void* handle, const char* what, const WeirEmulatedAccess* accesses,
 void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count, const WeirEmulatedWork* work,
              int carried) {
   ChargeOp(stack.depth > 0 ? 1 : 0);
+  ++ops_begun;
   if (stack.depth == stack.ops.size()) stack.ops.emplace_back();
   OpOnStack& op = stack.ops[stack.depth++];
   op.name = name;
@@ -239,6 +241,7 @@ void EndOp(const WeirEmulatedAccess* results, size_t count, double moves) {
 }
 
 Carried CarriedByOp() { return stack.depth == 0 ? Carried::kUnknown : stack.ops[stack.depth - 1].carried; }
+uint64_t OpsBegun() { return ops_begun; }
 
 bool InTensorOfOp(uintptr_t address) {
   found.clear();

@@ -52,6 +52,9 @@ void FinishOps();
 // What the innermost op of this thread copies between host and device (kernels none).
 Carried CarriedByOp();
 
+// How many ops have begun on this thread (kernels none).
+uint64_t OpsBegun();
+
 // Whether the address lies in a tensor that an op of this thread was given (kernels none).
 bool InTensorOfOp(uintptr_t address);
 

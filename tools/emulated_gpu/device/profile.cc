@@ -1,5 +1,6 @@
 #include "tools/emulated_gpu/device/profile.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -43,6 +44,17 @@ size_t Choice(Options& options, const char* variable, std::initializer_list<cons
   return 0;
 }
 
+// What `weir dryrun` sets.
+void ReadDryRun(Options& options) {
+  options.overcommit = FromEnvironment("WEIR_EMULATED_OVERCOMMIT") == "1";
+  options.figures = FromEnvironment("WEIR_EMULATED_FIGURES");
+  const std::string context = FromEnvironment("WEIR_EMULATED_CONTEXT");
+  if (context.empty()) return;
+  options.context_bytes = ParseSize(context);
+  if (options.context_bytes == 0)
+    options.mistake = "WEIR_EMULATED_CONTEXT=" + context + ": not a size such as 400MiB";
+}
+
 void ReadOrder(Options& options) {
   options.lazy_streams = Choice(options, "WEIR_EMULATED_STREAMS", {"lazy", "eager"}) == 0;
   options.checks = Choice(options, "WEIR_EMULATED_CHECKS", {"on", "off"}) == 0;
@@ -67,6 +79,7 @@ void ReadRest(Options& options) {
     if (options.vram_bytes == 0)
       options.mistake = "WEIR_EMULATED_VRAM=" + vram + ": not a size such as 24GiB";
   }
+  ReadDryRun(options);
   ReadOrder(options);
   options.poison = FromEnvironment("WEIR_EMULATED_POISON") == "1";
   options.timing = FromEnvironment("WEIR_EMULATED_TIMING") == "1";

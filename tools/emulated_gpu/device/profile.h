@@ -60,7 +60,10 @@ struct Options {
       true;           // WEIR_EMULATED_STREAMS=lazy|eager: copies run when forced, or when they are enqueued
   uint64_t seed = 0;  // WEIR_EMULATED_SEED: 0: as late as possible; others run some work early
   Reports reports = Reports::kLog;
-  bool checks = true;   // WEIR_EMULATED_CHECKS=off: of order and launch arguments, to measure what they cost
+  bool checks = true;  // WEIR_EMULATED_CHECKS=off: of order and launch arguments, to measure what they cost
+  size_t context_bytes = 0;  // WEIR_EMULATED_CONTEXT=SIZE: what each process's context takes of a card
+  bool overcommit = false;   // WEIR_EMULATED_OVERCOMMIT=1: overcommit.h
+  std::string figures;       // WEIR_EMULATED_FIGURES=FILE: figures.h
   bool timing = false;  // WEIR_EMULATED_TIMING=1: the exit tells what the clock says; queries follow it alone
   std::string mistake;  // why the options are unusable; empty when they are fine
 };

@@ -19,6 +19,9 @@ struct StepTimes {
 };
 StepTimes TimesOfSteps();
 
+// When all that was enqueued until now is done.
+Nanos TimeInAll();
+
 // With WEIR_EMULATED_TIMING=1: some lines on stderr.
 void TimingAtExit();
 
