@@ -128,8 +128,9 @@ absl::Status ReadTraceSums(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->trace_sums);
 }
 
-// `h200x4` is four devices; the emulated GPU checks the number.
+// `h200x4` is four devices, and the emulated GPU checks the number; `rtx4090` is a name.
 absl::string_view WithoutCount(absl::string_view profile) {
+  if (Contains(kProfiles, profile)) return profile;
   const size_t cross = profile.rfind('x');
   if (cross == absl::string_view::npos || cross + 1 == profile.size()) return profile;
   const absl::string_view count = profile.substr(cross + 1);

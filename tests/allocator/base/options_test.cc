@@ -99,6 +99,14 @@ TEST(ParseOptions, BareEmulated_IsH200) {
   EXPECT_EQ(ParseOptions({{"WEIR_GPU", "emulated:./my.card"}}).value().gpu.profile, "./my.card");
 }
 
+TEST(ParseOptions, EveryProfile_IsAccepted_AloneAndCounted) {
+  for (const std::string name : {"h200", "h100", "a100-80g", "rtx4090", "rtx3060-12g"}) {
+    EXPECT_EQ(ParseOptions({{"WEIR_GPU", "emulated:" + name}}).value().gpu.profile, name);
+    EXPECT_EQ(ParseOptions({{"WEIR_GPU", "emulated:" + name + "x2"}}).value().gpu.profile, name + "x2");
+  }
+  EXPECT_THAT(ErrorOf({{"WEIR_GPU", "emulated:rtx4091"}}), HasSubstr("\"emulated:rtx4091\""));
+}
+
 TEST(ParseOptions, BadVram_NamesOptionValueAndWayOut) {
   EXPECT_THAT(ErrorOf({{"WEIR_VRAM", "24Gb"}}),
               testing::AllOf(HasSubstr("WEIR_VRAM"), HasSubstr("\"24Gb\""), HasSubstr("24GiB"),

@@ -38,7 +38,8 @@ int DeviceOf(const std::string& entry, int count) {
 bool FindDevices(const std::string& name, Profile* profile, int* count, std::string* mistake) {
   *count = 1;
   const size_t cross = name.rfind('x');
-  const bool counts = cross != std::string::npos && cross != 0 && AllDigits(name.substr(cross + 1));
+  const bool counts = KnownProfile(name) == nullptr &&  // rtx4090 is one card
+                      cross != std::string::npos && cross != 0 && AllDigits(name.substr(cross + 1));
   const bool file = name.find('/') != std::string::npos && access(name.c_str(), F_OK) == 0;
   if (!counts || file) return FindProfile(name, profile, mistake);
   *count = std::stoi(name.substr(cross + 1));
