@@ -116,8 +116,9 @@ class Process(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_CudaMallocAsync_Named_WeirStaysOut(self):
-        done = self.run_script("import torch; print(torch.cuda.device_count())",
+        done = self.run_script("import torch; torch.ones(4, device='cuda'); print(torch.cuda.get_allocator_backend())",
                                PYTORCH_ALLOC_CONF="backend:cudaMallocAsync")
+        self.assertEqual((done.returncode, done.stdout), (0, "cudaMallocAsync\n"), done.stderr)
         self.assertIn("cudaMallocAsync", done.stderr)
         self.assertIn("weir:", done.stderr)
 
