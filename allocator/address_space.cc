@@ -1,5 +1,6 @@
 #include "allocator/address_space.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
 
@@ -15,16 +16,17 @@ absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::Create(Driver& drive
 
 AddressSpace::AddressSpace(Driver& driver, DeviceIndex device, DeviceAddr base, PageCount size)
     : driver_(driver),
-      device_(device),
       base_(base),
       size_(size),
       owners_(static_cast<Extent**>(std::calloc(size.count(), sizeof(Extent*)))),
-      frames_(static_cast<FrameHandle*>(std::calloc(size.count(), sizeof(FrameHandle)))) {
+      frames_(static_cast<FrameHandle*>(std::calloc(size.count(), sizeof(FrameHandle)))),
+      devices_({device}) {
   WEIR_CHECK(owners_ != nullptr && frames_ != nullptr) << "no memory for the address table";
 }
 
 absl::Status AddressSpace::MapFrames(PageRun run, FrameReservation& frames) {
   WEIR_CHECK(frames.size() >= run.count);
+  LockHolder lock(&mutex_);
   std::vector<FrameHandle> taken;
   absl::Status status;
   uint64_t mapped = 0;
@@ -37,7 +39,7 @@ absl::Status AddressSpace::MapFrames(PageRun run, FrameReservation& frames) {
     if (!status.ok()) break;
     frames_[page] = frame;
   }
-  if (status.ok()) status = driver_.SetAccess(device_, AddressOf(run), run.count.bytes());
+  if (status.ok()) status = driver_.SetAccess(devices_, AddressOf(run), run.count.bytes());
   if (status.ok()) return status;
   if (mapped > 0) {
     absl::Status undone = driver_.Unmap(AddressOf(run), kPageBytes * mapped);
@@ -55,6 +57,7 @@ absl::Status AddressSpace::MapFrames(PageRun run, FrameReservation& frames) {
 }
 
 absl::Status AddressSpace::UnmapFrames(PageRun run, std::vector<FrameHandle>* frames) {
+  LockHolder lock(&mutex_);
   absl::Status status = driver_.Unmap(AddressOf(run), run.count.bytes());
   if (!status.ok()) return status;
   for (uint64_t page = run.first; page < run.end(); ++page) {
@@ -63,6 +66,24 @@ absl::Status AddressSpace::UnmapFrames(PageRun run, std::vector<FrameHandle>* fr
     frames_[page] = FrameHandle{};
   }
   return status;
+}
+
+absl::Status AddressSpace::AddPeer(DeviceIndex peer) {
+  LockHolder lock(&mutex_);
+  if (absl::c_linear_search(devices_, peer)) return absl::OkStatus();
+  for (uint64_t page = 0; page < size_.count();) {
+    uint64_t end = page;
+    while (end < size_.count() && frames_[end].value != 0) ++end;
+    if (end > page) {
+      const PageRun run{page, PageCount(end - page)};
+      if (absl::Status status = driver_.SetAccess({peer}, AddressOf(run), run.count.bytes()); !status.ok()) {
+        return status;
+      }
+    }
+    page = end + 1;
+  }
+  devices_.push_back(peer);
+  return absl::OkStatus();
 }
 
 void AddressSpace::SetOwner(PageRun run, Extent* extent) {

@@ -12,6 +12,7 @@ Layout Layout::For(Bytes cap) {
     layout.medium_limit = MiB(8);
     layout.medium_pages = PageCount(8);
   }
+  if (cap >= GiB(4)) layout.medium_pages = PageCount(16);
   return layout;
 }
 

@@ -58,6 +58,8 @@ class DeviceAllocator {
     Bytes requested;
   };
   std::optional<BlockInfo> FindBlock(DeviceAddr addr);
+  // Kernels of `peer` may use the blocks, now and from now on (AddressSpace::AddPeer). Needs no context.
+  absl::Status AddPeer(DeviceIndex peer) { return space_->AddPeer(peer); }
   // For checks of what a job hands to the driver. kAlive: all of `size` bytes lie in one block that was not freed (not
   // even if the free waits for a recorded stream), or in an extent on its way out or back, which moves with its holes.
   // kEnd (for `size` zero, a mere pointer): in no such block, but one past the last byte of one. kDead: anything else.
@@ -152,6 +154,7 @@ class DeviceAllocator {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PageHeap::MappedRun> MapFresh(PageCount pages, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void MoveIdleFrames(PageCount pages) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<FrameReservation> NewFrames(PageCount pages, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
@@ -171,8 +174,8 @@ class DeviceAllocator {
   void ExtentEmptiedLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpPagesLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetireExtentLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FlushLargeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FlushCachesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushLastLargeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushSparesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Extent* NewExtentObjectLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void CountExtentLocked(const Extent* extent, bool with_frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -196,20 +199,18 @@ class DeviceAllocator {
   BlockHeap heap_ ABSL_GUARDED_BY(mutex_);
   PageHeap pages_ ABSL_GUARDED_BY(mutex_);
   StreamClock clock_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<Extent*> extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, cached ones included
+  absl::flat_hash_set<Extent*> extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, spare ones included
   std::vector<std::unique_ptr<Extent>> extent_objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<Extent*> unused_objects_ ABSL_GUARDED_BY(mutex_);
-  // The last few freed large extents with their frames, by stream and size: reused as they are by the next block of that
-  // size, without a tree operation.
-  absl::flat_hash_map<std::pair<Stream, uint64_t>, std::vector<Extent*>> cached_large_
-      ABSL_GUARDED_BY(mutex_);
-  PageCount cached_large_pages_ ABSL_GUARDED_BY(mutex_);
-  size_t cached_large_count_ ABSL_GUARDED_BY(mutex_) = 0;
   // At most one empty slab and one empty medium extent are kept whole, so that a block that comes and goes at the edge
   // does not make and unmake extents.
   Extent* spare_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
+  // The large extent that was freed last, until anything else is asked for: the next block of its size gets it as it is.
+  // More of them would keep neighbours from merging.
+  Extent* last_large_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::vector<PendingFree> pending_ ABSL_GUARDED_BY(mutex_);
   DeviceCounters counters_ ABSL_GUARDED_BY(mutex_);
+  PageCount idle_moved_ ABSL_GUARDED_BY(mutex_);  // by MoveIdleFrames, so far
   uint64_t touches_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t extents_made_ ABSL_GUARDED_BY(mutex_) = 0;
   int pinning_threads_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,5 +1,6 @@
 // Freeing: blocks back to holes, empty extents to the caches, and the frees that wait for a recorded stream.
 #include <algorithm>
+#include <utility>
 
 #include "allocator/base/check.h"
 #include "allocator/base/log.h"
@@ -56,19 +57,16 @@ void DeviceAllocator::ExtentEmptiedLocked(Extent* extent) {
       WEIR_CHECK(false) << "a block of a free extent was freed";
   }
   if (!Without(Safeguard::kOwnStreamIsAUse)) extent->uses.Add(clock_.Mark(extent->stream));
+  if (extent->pins > 0) {  // an op in flight has queued work on any of these until now
+    const StreamUses known = extent->uses;
+    for (const StreamUse& use : known.uses()) extent->uses.Add(clock_.Mark(use.stream));
+  }
   if (extent->state == Residency::kFilling || extent->pinned_for_good) {
     extent->pinned_for_good = false;
     GiveUpPagesLocked(extent);
-  } else if (extent->kind == ExtentKind::kLarge && extent->pages.count < PageHeap::kApartFrom) {
-    // More of them would keep neighbours from merging: on a 12-layer GPT an unlimited cache holds 1.10 times the peak of
-    // requested bytes, four extents 1.05 times.
-    constexpr size_t kMostCached = 4;
-    if (cached_large_count_ >= kMostCached) FlushLargeLocked();
-    cached_large_[{extent->stream, extent->pages.count.count()}].push_back(extent);
-    ++cached_large_count_;
-    cached_large_pages_ += extent->pages.count;
   } else if (extent->kind == ExtentKind::kLarge) {
-    GiveUpPagesLocked(extent);
+    FlushLastLargeLocked();
+    last_large_ = extent;
   } else {
     Extent*& spare = spare_[extent->kind == ExtentKind::kSlab ? 0 : 1];
     if (spare == nullptr) {
@@ -111,17 +109,12 @@ void DeviceAllocator::RetireExtentLocked(Extent* extent) {
   if (extent->pins == 0) unused_objects_.push_back(extent);
 }
 
-void DeviceAllocator::FlushLargeLocked() {
-  for (auto& [key, extents] : cached_large_) {
-    for (Extent* extent : extents) GiveUpPagesLocked(extent);
-    extents.clear();
-  }
-  cached_large_pages_ = PageCount();
-  cached_large_count_ = 0;
+void DeviceAllocator::FlushLastLargeLocked() {
+  if (last_large_ != nullptr) GiveUpPagesLocked(std::exchange(last_large_, nullptr));
 }
 
-void DeviceAllocator::FlushCachesLocked() {
-  FlushLargeLocked();
+void DeviceAllocator::FlushSparesLocked() {
+  FlushLastLargeLocked();
   for (Extent*& spare : spare_) {
     if (spare != nullptr) GiveUpPagesLocked(spare);
     spare = nullptr;

@@ -131,7 +131,7 @@ absl::StatusOr<PageCount> DeviceAllocator::Harvest(PageCount pages) {
   std::vector<PageHeap::MappedRun> runs;
   {
     LockHolder lock(&mutex_);
-    FlushCachesLocked();
+    FlushSparesLocked();
     runs = pages_.TakeForHarvest(pages);
   }
   PageCount harvested;

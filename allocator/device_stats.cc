@@ -76,7 +76,8 @@ Bytes DeviceAllocator::PeakFloor() {
 Bytes DeviceAllocator::FreeWithoutEvicting() {
   PageCount available = frames_.Available();
   LockHolder lock(&mutex_);
-  return (available + pages_.mapped_free() + cached_large_pages_).bytes();
+  const PageCount last = last_large_ == nullptr ? PageCount() : last_large_->pages.count;
+  return (available + pages_.mapped_free() + last).bytes();
 }
 
 Bytes DeviceAllocator::LargestFree() { return FreeWithoutEvicting(); }

@@ -6,19 +6,15 @@
 
 namespace weir {
 
-PageHeap::PageHeap(PageCount size)
-    : end_(size.count()), apart_(end_ >= 32 * kApartFrom.count() ? end_ / 2 : end_) {
-  PutUnmapped(PageRun{0, PageCount(apart_)});
-  if (apart_ < end_) PutUnmapped(PageRun{apart_, PageCount(end_ - apart_)});
-}
+PageHeap::PageHeap(PageCount size) { PutUnmapped(PageRun{0, size}); }
 
-bool PageHeap::Mergeable(const FreeRun& a, uint64_t second, const FreeRun& b) const {
-  return a.mapped == b.mapped && (!a.mapped || a.stream == b.stream) && second != apart_;
+bool PageHeap::Mergeable(const FreeRun& a, const FreeRun& b) {
+  return a.mapped == b.mapped && (!a.mapped || a.stream == b.stream);
 }
 
 PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
   FreeRun run = std::move(at->second);
-  IndexOf(at->first, run).erase({run.count.count(), at->first});
+  IndexOf(run).erase({run.count.count(), at->first});
   if (run.mapped) {
     by_age_.erase({run.freed, at->first});
     mapped_free_ -= run.count;
@@ -30,8 +26,7 @@ PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
 void PageHeap::Insert(uint64_t first, FreeRun run) {
   auto next = runs_.lower_bound(first);
   WEIR_DCHECK(next == runs_.end() || next->first >= first + run.count.count());
-  if (next != runs_.end() && next->first == first + run.count.count() &&
-      Mergeable(run, next->first, next->second)) {
+  if (next != runs_.end() && next->first == first + run.count.count() && Mergeable(run, next->second)) {
     FreeRun right = Remove(next);
     run.count += right.count;
     run.uses.Add(right.uses);
@@ -41,7 +36,7 @@ void PageHeap::Insert(uint64_t first, FreeRun run) {
   if (next != runs_.begin()) {
     auto before = std::prev(next);
     WEIR_DCHECK(before->first + before->second.count.count() <= first);
-    if (before->first + before->second.count.count() == first && Mergeable(before->second, first, run)) {
+    if (before->first + before->second.count.count() == first && Mergeable(before->second, run)) {
       first = before->first;
       FreeRun left = Remove(before);
       run.count += left.count;
@@ -49,7 +44,7 @@ void PageHeap::Insert(uint64_t first, FreeRun run) {
       run.freed = std::max(run.freed, left.freed);
     }
   }
-  IndexOf(first, run).insert({run.count.count(), first});
+  IndexOf(run).insert({run.count.count(), first});
   if (run.mapped) {
     by_age_.insert({run.freed, first});
     mapped_free_ += run.count;
@@ -77,7 +72,7 @@ PageHeap::FreeRun PageHeap::Cut(uint64_t first, PageCount count) {
 }
 
 std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, Stream stream) {
-  auto index = mapped_.find({stream, WantsApart(count)});
+  auto index = mapped_.find(stream);
   if (index == mapped_.end()) return std::nullopt;
   auto fit = index->second.lower_bound({count.count(), 0});
   if (fit == index->second.end()) return std::nullopt;
@@ -86,14 +81,10 @@ std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, Stream 
 }
 
 std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
-  const bool apart = WantsApart(count);
-  const BySize& index = unmapped_[apart];
-  auto fit = index.lower_bound({count.count(), 0});
-  if (fit == index.end()) return TakeUnmappedAnywhere(count);
+  auto fit = unmapped_.lower_bound({count.count(), 0});
+  if (fit == unmapped_.end()) return std::nullopt;
   uint64_t first = fit->second;
-  if (apart && index.rbegin()->first >= 3 * count.count()) {
-    first = index.rbegin()->second + index.rbegin()->first / 2;
-  } else if (!apart && fit->first > 4 * count.count()) {
+  if (fit->first > 4 * count.count()) {
     first = std::find_if(runs_.begin(), runs_.end(), [&](const auto& entry) {
               return !entry.second.mapped && entry.second.count >= count;
             })->first;
@@ -102,21 +93,9 @@ std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
   return PageRun{first, count};
 }
 
-// The part that `count` belongs to is used up: the other one is better than nothing.
-std::optional<PageRun> PageHeap::TakeUnmappedAnywhere(PageCount count) {
-  for (const BySize& index : unmapped_) {
-    auto fit = index.lower_bound({count.count(), 0});
-    if (fit == index.end()) continue;
-    PageRun run{fit->second, count};
-    Cut(run.first, count);
-    return run;
-  }
-  return std::nullopt;
-}
-
 std::optional<PageHeap::Extension> PageHeap::TakeExtendable(PageCount count, Stream stream) {
-  auto index = mapped_.find({stream, WantsApart(count)});
-  if (index == mapped_.end() || !WantsApart(count)) return std::nullopt;
+  auto index = mapped_.find(stream);
+  if (index == mapped_.end()) return std::nullopt;
   for (auto run = index->second.rbegin(); run != index->second.rend(); ++run) {
     const auto [length, first] = *run;
     if (length >= count.count()) continue;
@@ -170,7 +149,7 @@ void PageHeap::PutUnmapped(PageRun run) {
 
 PageCount PageHeap::longest_mapped() const {
   uint64_t longest = 0;
-  for (const auto& [part, index] : mapped_) {
+  for (const auto& [stream, index] : mapped_) {
     if (!index.empty()) longest = std::max(longest, index.rbegin()->first);
   }
   return PageCount(longest);
@@ -183,24 +162,24 @@ bool PageHeap::IsValid() const {
   uint64_t end = 0;
   for (const auto& [first, run] : runs_) {
     if (run.count.count() == 0 || (before != nullptr && first < end)) return false;
-    if (before != nullptr && first == end && Mergeable(*before, first, run)) return false;
+    if (before != nullptr && first == end && Mergeable(*before, run)) return false;
     if (run.mapped) {
-      auto index = mapped_.find({run.stream, IsApart(first)});
+      auto index = mapped_.find(run.stream);
       if (index == mapped_.end() || !index->second.contains({run.count.count(), first})) return false;
       if (!by_age_.contains({run.freed, first})) return false;
       ++mapped;
       mapped_pages += run.count;
     } else {
-      if (!unmapped_[IsApart(first)].contains({run.count.count(), first})) return false;
+      if (!unmapped_.contains({run.count.count(), first})) return false;
       ++unmapped;
     }
     before = &run;
     end = first + run.count.count();
   }
   size_t indexed = 0;
-  for (const auto& [part, index] : mapped_) indexed += index.size();
-  return unmapped == unmapped_[0].size() + unmapped_[1].size() && mapped == indexed &&
-         mapped == by_age_.size() && mapped_pages == mapped_free_;
+  for (const auto& [stream, index] : mapped_) indexed += index.size();
+  return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() &&
+         mapped_pages == mapped_free_;
 }
 
 }  // namespace weir

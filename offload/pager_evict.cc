@@ -1,6 +1,7 @@
 // Making room: the ladder of free frames, free pages, evictions, other threads' pins; and the eviction itself.
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
+#include "allocator/base/host_work.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
 #include "allocator/base/safeguards.h"
@@ -102,6 +103,7 @@ absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& 
   if (victims.empty()) return PageCount();
   TakeSlots(victims, refusal);
   if (victims.empty()) return PageCount();
+  TellWork(HostWork::kMove, victims.size());
   Bytes bytes;
   for (const Victim& victim : victims) bytes += victim.extent->bytes();
   NvtxRange range(RangeKind::kEvict, bytes);
@@ -122,6 +124,7 @@ std::vector<Pager::Victim> Pager::PickVictims(PageCount pages, Bytes largest) {
   LockHolder lock(&device_.mutex());
   std::vector<Extent*> extents;
   std::vector<Candidate> candidates;
+  TellWork(HostWork::kCandidate, device_.ExtentsLocked().size());
   for (Extent* extent : device_.ExtentsLocked()) {
     if (!extent->MayLeave() || (extent->state == Residency::kResident && extent->bytes() > largest)) continue;
     extents.push_back(extent);

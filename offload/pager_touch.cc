@@ -1,6 +1,7 @@
 // Touch: an op is about to use blocks. All of them become resident, or none stays pinned.
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
+#include "allocator/base/host_work.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
 #include "allocator/base/safeguards.h"
@@ -114,6 +115,7 @@ absl::StatusOr<bool> Pager::FetchAndPin(const TouchRequest& request, OpPins& op,
 
 absl::Status Pager::Fetch(Extent* extent, FrameReservation frames, Stream stream) {
   NvtxRange range(RangeKind::kFetch, extent->bytes());
+  TellWork(HostWork::kMove);
   const PageRun pages = extent->pages;  // the storage is an argument of this thread's op: the extent stays
   absl::Status status = device_.space().MapFrames(pages, frames);
   if (!status.ok()) return status;

@@ -3,6 +3,7 @@
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 
 #include <atomic>
@@ -193,8 +194,18 @@ class WeirAllocator final : public AnyMinorAllocator {
     std::lock_guard<std::mutex> lock(AllObservers().mutex);
     AllObservers().trackers.push_back(std::move(tracker));
   }
-  // Mappings of a peer are not made yet, so copies between devices never count on them (see memcpyAsync).
-  void enablePeerAccess(DeviceIndex, DeviceIndex) override {}
+  // Torch asks once for a pair and then launches kernels of `device` on memory of `peer`. That of the driver, of torch's
+  // own allocator for one, is opened by the runtime; Weir's mapped frames are by Weir.
+  void enablePeerAccess(DeviceIndex device, DeviceIndex peer) override {
+    const c10::cuda::CUDAGuard guard(device);
+    if (const cudaError_t result = cudaDeviceEnablePeerAccess(peer, 0); result != cudaSuccess) {
+      if (result != cudaErrorPeerAccessAlreadyEnabled) C10_CUDA_CHECK(result);
+      (void)cudaGetLastError();  // it was enabled: no error is left behind
+    }
+    WeirError error;
+    TORCH_CHECK(weir_add_peer(peer, device, &error) == WEIR_OK, error.text);
+  }
+  // The peer copy works with and without peer access.
   cudaError_t memcpyAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                           cudaStream_t stream, bool) override {
     if (to_device == from_device) return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "allocator/base/host_work.h"
 #include "allocator/base/log.h"
 #include "pytorch_plugin/runtime.h"
 #include "trace/recorder.h"
@@ -120,6 +121,7 @@ void* weir_allocate(int32_t index, uint64_t bytes, void* stream, WeirError* erro
     Fail(error, status);
     return nullptr;
   }
+  TellWork(HostWork::kMalloc);
   absl::StatusOr<DeviceAddr> addr =
       device->allocator->Allocate(Bytes(bytes), Stream::Of(stream), OpPins::OfThisThread());
   if (addr.ok()) {
@@ -133,6 +135,7 @@ void* weir_allocate(int32_t index, uint64_t bytes, void* stream, WeirError* erro
 int32_t weir_release(void* address) {
   Device* device = Runtime::Get().Owner(address);
   if (device == nullptr) return 0;
+  TellWork(HostWork::kFree);
   trace::RecordFree(DeviceAddr::Of(address));  // before another thread can get the same address
   return device->allocator->Free(DeviceAddr::Of(address)) ? 1 : 0;
 }
@@ -174,11 +177,16 @@ void weir_op_enter(const char* name) {
 void weir_op_leave(void) { OpPins::OfThisThread().Leave(); }
 void weir_chunk_begin(void) { OpPins::OfThisThread().BeginChunk(); }
 void weir_chunk_end(void) { OpPins::OfThisThread().EndChunk(); }
-void weir_count_op(void) { Runtime::Get().CountOp(); }
+void weir_count_op(void) {
+  TellWork(HostWork::kOp);
+  Runtime::Get().CountOp();
+}
+void weir_count_event(void) { TellWork(HostWork::kEvent); }
 void weir_read_addresses(int32_t on) { Runtime::Get().AddAddressReader(on != 0 ? 1 : -1); }
 void weir_blind_thread(int32_t on) { Runtime::Get().AddBlindThread(on != 0 ? 1 : -1); }
 
 int32_t weir_touch(const WeirTouch* touches, size_t count, void* stream, WeirError* error) {
+  TellWork(HostWork::kTouch, count);
   OpPins& op = OpPins::OfThisThread();
   size_t pins_before = op.size();
   int32_t code = WEIR_OK;
@@ -192,6 +200,7 @@ int32_t weir_touch(const WeirTouch* touches, size_t count, void* stream, WeirErr
 }
 
 int32_t weir_touch_if_resident(const WeirTouch* touches, size_t count, void* stream) {
+  TellWork(HostWork::kTouch, count);
   OpPins& op = OpPins::OfThisThread();
   size_t pins_before = op.size();
   bool all = ForEachDevice(touches, count, [&](Device& device, const std::vector<TouchRequest>& requests) {
@@ -275,6 +284,13 @@ int32_t weir_memory_info(int32_t index, uint64_t* free_bytes, uint64_t* total_by
 uint64_t weir_largest_free(int32_t index) {
   Device* device = Runtime::Get().Find(index);
   return device == nullptr ? 0 : std::min(device->allocator->LargestFree(), device->card_total).count();
+}
+
+int32_t weir_add_peer(int32_t index, int32_t peer, WeirError* error) {
+  absl::Status status;
+  Device* device = Runtime::Get().GetDevice(index, &status);
+  if (device != nullptr) status = device->allocator->AddPeer(DeviceIndex{peer});
+  return status.ok() ? WEIR_OK : Fail(error, status);
 }
 
 void weir_empty_cache(int32_t index) {

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define WEIR_CORE_ABI_VERSION 2u
+#define WEIR_CORE_ABI_VERSION 3u
 #define WEIR_API __attribute__((visibility("default")))
 
 enum WeirCode {
@@ -137,8 +137,9 @@ WEIR_API int32_t weir_is_resident(const void* address); /* 1 resident or not Wei
 /* Bytes a chunk of a list op may touch at most: a share of the cap (UINT64_MAX without a cap). */
 WEIR_API uint64_t weir_chunk_bytes(int32_t device);
 
-/* An op was seen by the observer (counter of the exit line). */
+/* An op was seen by the observer (counter of the exit line); an event was that holds nothing. */
 WEIR_API void weir_count_op(void);
+WEIR_API void weir_count_event(void);
 
 /* ---- trace ----------------------------------------------------------------------------------------------- */
 
@@ -203,6 +204,8 @@ WEIR_API void weir_reset_accumulated_stats(int32_t device);
 WEIR_API int32_t weir_memory_info(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
 /* Largest request that could be served now without evicting. */
 WEIR_API uint64_t weir_largest_free(int32_t device);
+/* Kernels of `peer` may use Weir's blocks of `device`, now and from now on. */
+WEIR_API int32_t weir_add_peer(int32_t device, int32_t peer, WeirError* error);
 /* Gives cached frames and unused pinned slabs back to the driver. */
 WEIR_API void weir_empty_cache(int32_t device);
 

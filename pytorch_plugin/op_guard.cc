@@ -153,13 +153,8 @@ bool CollectArguments(ThreadState& thread, const at::RecordFunction& event, cons
   return true;
 }
 
-std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
-  if (InForkedChild()) return nullptr;
-  ThreadState& thread = Thread();
-  if (thread.blind) {
-    thread.blind = false;
-    weir_blind_thread(0);
-  }
+// The operator if it is one that holds its tensors; they are collected then.
+const OpInfo* HoldingOp(ThreadState& thread, const at::RecordFunction& event) {
   if (event.scope() != at::RecordScope::FUNCTION) return nullptr;
   const OpInfo* info = Lookup(event);
   if (IsContainer(info)) return nullptr;
@@ -168,7 +163,21 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
     return nullptr;  // R7: it touches chunk by chunk
   }
   if (info->view && !thread.open.empty()) return nullptr;
-  if (!CollectArguments(thread, event, *info)) return nullptr;
+  return CollectArguments(thread, event, *info) ? info : nullptr;
+}
+
+std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
+  if (InForkedChild()) return nullptr;
+  ThreadState& thread = Thread();
+  if (thread.blind) {
+    thread.blind = false;
+    weir_blind_thread(0);
+  }
+  const OpInfo* info = HoldingOp(thread, event);
+  if (info == nullptr) {
+    weir_count_event();
+    return nullptr;
+  }
   weir_count_op();
   if (info->view) {
     NoteSeen(thread, *info);

@@ -10,6 +10,7 @@
 #include "allocator/base/nvtx_range.h"
 #include "allocator/base/size_text.h"
 #include "allocator/cuda/emulated_clock.h"
+#include "allocator/cuda/emulated_host.h"
 #include "allocator/wait_scope.h"
 #include "offload/host_memory.h"
 #include "policies/registry.h"
@@ -103,6 +104,8 @@ Bytes CapFor(const VramLimit& limit, const DeviceMemory& at_start) {
 
 absl::StatusOr<Bytes> Runtime::RamBudget() const {
   if (options_.ram.bytes.has_value()) return *options_.ram.bytes;
+  if (const Bytes emulated = EmulatedHostRam(); emulated != Bytes())
+    return DefaultRamBudget(emulated, LocalRanks());
   absl::StatusOr<HostMemory> memory = AvailableHostMemory();
   if (!memory.ok()) return memory.status();
   return DefaultRamBudget(memory->available, LocalRanks());

@@ -218,6 +218,9 @@ absl::Status ReadEmulatedFaults(absl::string_view text, Options* options) {
 absl::Status ReadEmulatedChosen(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->emulated_chosen);
 }
+absl::Status ReadBesideRealGpu(absl::string_view text, Options* options) {
+  return ReadSwitch(text, &options->beside_real_gpu);
+}
 absl::Status ReadForEmulator(absl::string_view, Options*) { return absl::OkStatus(); }
 absl::Status ReadWatchNative(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->watch_native);
@@ -271,6 +274,10 @@ constexpr OptionRow kTable[] = {
      "h200), or with that in a file, named by a path with a slash; `h200x4` is four cards "
      "(docs/profiles.md).",
      "--gpu", false, ReadGpu},
+    {"WEIR_BESIDE_REAL_GPU", "switch", "", "0", "0 | 1",
+     "Lets `weir run --gpu emulated` start a job on a machine with a real driver, whose card the job then "
+     "cannot reach.",
+     "--beside-real-gpu", false, ReadBesideRealGpu},
     {"WEIR_KERNELS", "choice", "", "cpu", "cpu | none",
      "What a kernel does on the emulated GPU: `cpu` computes real numbers on the CPU, `none` does nothing.",
      "--kernels", false, ReadKernels},

@@ -66,6 +66,7 @@ struct Options {
   bool emulated_poison = false;  // these are read by the emulated GPU, which includes nothing of ours
   std::string emulated_faults;   // seed or file; empty: nothing is planned to fail
   bool emulated_chosen = false;
+  bool beside_real_gpu = false;
   bool watch_native = false;  // torch's own allocator stays in place, and is traced
 };
 

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "allocator/base/units.h"
 
 namespace weir {
@@ -66,8 +67,8 @@ class Driver {
   virtual absl::Status ReleaseFrame(FrameHandle frame) = 0;
   // Maps the whole of `frame` at `at`; no access yet.
   virtual absl::Status Map(DeviceAddr at, Bytes size, FrameHandle frame) = 0;
-  // Read and write for `device` over a fully mapped range (several frames may lie in it).
-  virtual absl::Status SetAccess(DeviceIndex device, DeviceAddr at, Bytes size) = 0;
+  // Read and write for each of `devices` over a fully mapped range (several frames may lie in it).
+  virtual absl::Status SetAccess(absl::Span<const DeviceIndex> devices, DeviceAddr at, Bytes size) = 0;
   // The range consists of whole mappings. Does not wait for work that uses it: the caller has.
   virtual absl::Status Unmap(DeviceAddr at, Bytes size) = 0;
 

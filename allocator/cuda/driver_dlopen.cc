@@ -4,10 +4,13 @@
 
 #include <cstring>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "allocator/base/host_work.h"
 #include "allocator/cuda/cuda_status.h"
 #include "allocator/cuda/driver.h"
 #include "allocator/cuda/emulated_clock.h"
+#include "allocator/cuda/emulated_host.h"
 
 namespace weir {
 namespace {
@@ -127,11 +130,13 @@ class DlopenDriver final : public Driver {
     return WEIR_CALL(cuMemMap, at.value(), size.count(), 0, frame.value, 0);
   }
 
-  absl::Status SetAccess(DeviceIndex device, DeviceAddr at, Bytes size) override {
-    CUmemAccessDesc access{};
-    access.location = DeviceProp(device).location;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    return WEIR_CALL(cuMemSetAccess, at.value(), size.count(), &access, 1);
+  absl::Status SetAccess(absl::Span<const DeviceIndex> devices, DeviceAddr at, Bytes size) override {
+    absl::InlinedVector<CUmemAccessDesc, 8> access;
+    for (DeviceIndex device : devices) {
+      access.push_back(
+          {.location = DeviceProp(device).location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+    }
+    return WEIR_CALL(cuMemSetAccess, at.value(), size.count(), access.data(), access.size());
   }
 
   absl::Status Unmap(DeviceAddr at, Bytes size) override {
@@ -214,7 +219,8 @@ class DlopenDriver final : public Driver {
 
 thread_local CUstreamCaptureMode DlopenDriver::saved_mode_ = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-EmulatedNow emulated_clock = nullptr;  // set once, by Open()
+EmulatedNow emulated_clock = nullptr;           // set once, by Open()
+uint64_t (*emulated_host_ram)(void) = nullptr;  // set once, by Open()
 
 absl::StatusOr<Driver*> Open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -230,6 +236,8 @@ absl::StatusOr<Driver*> Open() {
   CUresult result = table.cuInit_(0);
   if (result != CUDA_SUCCESS) return CudaStatus(result, "cuInit", nullptr);
   emulated_clock = reinterpret_cast<EmulatedNow>(dlsym(library, "weir_emulated_now_ns"));
+  host_work_listener = reinterpret_cast<HostWorkListener>(dlsym(library, "weir_emulated_charge"));
+  emulated_host_ram = reinterpret_cast<uint64_t (*)(void)>(dlsym(library, "weir_emulated_host_ram"));
   return new DlopenDriver(table);
 }
 
@@ -241,5 +249,7 @@ absl::StatusOr<Driver*> OpenDriver() {
 }
 
 EmulatedNow EmulatedClock() { return emulated_clock; }
+
+Bytes EmulatedHostRam() { return Bytes(emulated_host_ram == nullptr ? 0 : emulated_host_ram()); }
 
 }  // namespace weir

@@ -86,6 +86,42 @@ TEST_F(AddressSpaceTest, MapFrames_NthCallFails_IsUndone) {
   EXPECT_EQ(pool_.pooled(), PageCount(3));
 }
 
+constexpr DeviceIndex kPeer{1};
+
+TEST_F(AddressSpaceTest, AddPeer_PagesOfBeforeAndAfter_AreGranted) {
+  constexpr PageRun kLater{6, PageCount(2)};
+  auto frames = pool_.TryReserve(PageCount(5));
+  ASSERT_TRUE(space_->MapFrames(kRun, *frames).ok());
+  EXPECT_FALSE(driver_.Granted(kPeer, space_->AddressOf(kRun)));
+  ASSERT_TRUE(space_->AddPeer(kPeer).ok());
+  ASSERT_TRUE(space_->MapFrames(kLater, *frames).ok());
+  for (uint64_t page : {2, 3, 4, 6, 7}) {
+    const DeviceAddr at = space_->AddressOf(PageRun{page, PageCount(1)});
+    EXPECT_TRUE(driver_.Granted(kPeer, at)) << page;
+    EXPECT_TRUE(driver_.Granted(kDevice, at)) << page;
+  }
+}
+
+TEST_F(AddressSpaceTest, AddPeer_Twice_IsOneCall) {
+  auto frames = pool_.TryReserve(PageCount(3));
+  ASSERT_TRUE(space_->MapFrames(kRun, *frames).ok());
+  const uint64_t before = driver_.calls();
+  ASSERT_TRUE(space_->AddPeer(kPeer).ok());
+  ASSERT_TRUE(space_->AddPeer(kPeer).ok());
+  ASSERT_TRUE(space_->AddPeer(kDevice).ok());
+  EXPECT_EQ(driver_.calls(), before + 1);
+}
+
+TEST_F(AddressSpaceTest, AddPeer_DriverRefuses_CanBeAskedAgain) {
+  auto frames = pool_.TryReserve(PageCount(3));
+  ASSERT_TRUE(space_->MapFrames(kRun, *frames).ok());
+  driver_.PlanFault(Fault{.call = Call::kSetAccess});
+  EXPECT_FALSE(space_->AddPeer(kPeer).ok());
+  driver_.ClearFault();
+  ASSERT_TRUE(space_->AddPeer(kPeer).ok());
+  EXPECT_TRUE(driver_.Granted(kPeer, space_->AddressOf(kRun)));
+}
+
 TEST_F(AddressSpaceTest, UnmapFrames_DriverRefuses_HandsNothingOver) {
   auto frames = pool_.TryReserve(PageCount(3));
   ASSERT_TRUE(space_->MapFrames(kRun, *frames).ok());

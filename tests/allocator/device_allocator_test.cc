@@ -16,7 +16,9 @@ using fakes::Fault;
 
 class DeviceAllocatorTest : public ::testing::Test {
  protected:
-  DeviceFixture fixture_{PageCount(16)};
+  explicit DeviceAllocatorTest(PageCount cap = PageCount(16)) : fixture_(cap) {}
+
+  DeviceFixture fixture_;
   fakes::FakeDriver& driver_ = fixture_.driver;
   DeviceAllocator& device_ = *fixture_.device;
 };
@@ -40,7 +42,7 @@ TEST_F(DeviceAllocatorTest, Allocate_AfterFreeOnTheSameStream_MakesNoDriverCall)
   }
 }
 
-TEST_F(DeviceAllocatorTest, Allocate_LargeOfTheSameSize_GetsTheCachedExtentAsItIs) {
+TEST_F(DeviceAllocatorTest, Allocate_LargeOfTheSameSize_GetsTheSamePages) {
   const Bytes size = kPageBytes * 3;
   DeviceAddr first = fixture_.Allocate(size);
   fixture_.Free(first);
@@ -50,7 +52,7 @@ TEST_F(DeviceAllocatorTest, Allocate_LargeOfTheSameSize_GetsTheCachedExtentAsItI
   EXPECT_EQ(block->requested, size - Bytes(5));
 }
 
-TEST_F(DeviceAllocatorTest, Allocate_LargerThanAnyCachedExtent_UsesTheirPagesTogether) {
+TEST_F(DeviceAllocatorTest, Allocate_LargerThanAnyFreedBlock_UsesTheirPagesTogether) {
   DeviceAddr first = fixture_.Allocate(kLarge), second = fixture_.Allocate(kLarge);
   fixture_.Free(first);
   fixture_.Free(second);
@@ -132,7 +134,7 @@ TEST_F(DeviceAllocatorTest, Harvest_PartOfTheFreePages_TakesTheOldestAndWaitsFor
   fixture_.Write(old, kLarge, 1);
   fixture_.Write(young, kLarge, 2);
   fixture_.Free(old);
-  DeviceAddr other = fixture_.Allocate(kLarge * 2);  // flushes the cache and takes nothing of it
+  DeviceAddr other = fixture_.Allocate(kLarge * 2);  // takes nothing of it
   fixture_.Free(young);
   ScopedContext context(driver_, kDevice);
   EXPECT_EQ(*device_.Harvest(PageCount(2)), PageCount(2));
@@ -152,6 +154,58 @@ TEST_F(DeviceAllocatorTest, Harvest_UnmapFails_KeepsThePagesMappedAndUsable) {
   EXPECT_TRUE(device_.IsValid());
   EXPECT_EQ(fixture_.Allocate(kLarge), at);
   fixture_.Write(at, kLarge, 1);
+}
+
+class IdleFramesTest : public DeviceAllocatorTest {
+ protected:
+  IdleFramesTest() : DeviceAllocatorTest(PageCount(512)) {}
+};
+
+TEST_F(IdleFramesTest, Allocate_FreePagesLieScattered_TheirFramesServe) {
+  const Bytes piece = kPageBytes * 4;
+  std::vector<DeviceAddr> blocks;
+  for (uint32_t i = 0; i < 40; ++i) {
+    blocks.push_back(fixture_.Allocate(piece));
+    fixture_.Write(blocks.back(), piece, i);
+  }
+  const Bytes held = driver_.frames();
+  for (size_t i = 0; i < 40; i += 2) fixture_.Free(blocks[i]);
+  const Bytes size = kPageBytes * 40;
+  DeviceAddr at = fixture_.Allocate(size);
+  EXPECT_EQ(driver_.frames(), held);
+  fixture_.Write(at, size, 200);
+  for (size_t i = 1; i < 40; i += 2) fixture_.Check(blocks[i], piece, static_cast<uint32_t>(i));
+  fixture_.Check(at, size, 200);
+}
+
+TEST_F(IdleFramesTest, Allocate_StepsThatWouldMoveTheSameFramesForEver_StopMoving) {
+  const PageCount pages(100);
+  auto step = [&] {
+    for (Stream stream : {kStreamA, kStreamB}) {
+      DeviceAddr at = fixture_.Allocate(pages.bytes(), stream);
+      fixture_.Write(at, pages.bytes(), 1, stream);
+      fixture_.Free(at);
+    }
+  };
+  step();
+  step();
+  EXPECT_EQ(driver_.frames(), pages.bytes());  // moved to and fro
+  for (int i = 0; i < 10; ++i) step();
+  const uint64_t calls = driver_.calls();
+  step();
+  EXPECT_EQ(driver_.calls(), calls);
+  EXPECT_EQ(driver_.frames(), pages.bytes() * 2);
+}
+
+TEST_F(IdleFramesTest, Allocate_UnmapFails_TakesNewFrames) {
+  const PageCount pages(100);
+  fixture_.Free(fixture_.Allocate(pages.bytes()));
+  driver_.PlanFault(Fault{.call = Call::kUnmap});
+  DeviceAddr at = fixture_.Allocate(pages.bytes(), kStreamB);
+  EXPECT_EQ(driver_.faults(), 1u);
+  EXPECT_EQ(driver_.frames(), pages.bytes() * 2);
+  fixture_.Write(at, pages.bytes(), 1, kStreamB);
+  EXPECT_TRUE(device_.IsValid());
 }
 
 TEST_F(DeviceAllocatorTest, WaitUntilPassed_DestroyedStream_WaitsForAll) {
@@ -240,13 +294,13 @@ TEST_F(DeviceAllocatorTest, AllocateAndFree_TwoThreadsOnTwoStreams_StayApart) {
   EXPECT_EQ(device_.Counters().blocks[kAllPools].current, 0);
 }
 
-TEST(DeviceExtensionTest, Allocate_LargerThanAFreedLargeBlock_MapsOnlyWhatIsMissing) {
+TEST(DeviceExtensionTest, Allocate_LargerThanAFreedBlock_MapsOnlyWhatIsMissing) {
   fakes::FakeDriver driver;
   constexpr PageCount kCap(1024);
   driver.SetFrameLimit(kCap.bytes());
   auto device = *DeviceAllocator::Create(driver, {kDevice, kCap.bytes(), kPageBytes * 16384});
   OpPins no_op;
-  const Bytes first = PageHeap::kApartFrom.bytes(), second = first + kPageBytes * 3;
+  const Bytes first = kPageBytes * 128, second = first + kPageBytes * 3;
   DeviceAddr at = *device->Allocate(first, kStreamA, no_op);
   ASSERT_TRUE(device->Free(at));
   EXPECT_EQ(*device->Allocate(second, kStreamA, no_op), at);

@@ -146,6 +146,21 @@ TEST_F(OpPinsTest, Free_ExtentEndsWhilePinned_ItsObjectIsNotReusedYet) {
   EXPECT_EQ(fixture_.pins(next), 0u);
 }
 
+// An op on another stream than the block's drops the block while it runs: its pages must not go before its work has ended.
+TEST_F(OpPinsTest, Free_PinnedOnAnotherStream_ItsPagesWaitForThatStream) {
+  DeviceAddr at = fixture_.Allocate(kLarge, kStreamA);
+  op_.Enter("op");
+  {
+    LockHolder lock(&device_.mutex());
+    device_.PinLocked(device_.FindBlockLocked(at)->extent, kStreamB, op_);
+  }
+  fixture_.Write(at, kLarge, 1, kStreamB);
+  fixture_.Free(at);
+  device_.EmptyCache();  // the fake driver reports an unmap under queued work
+  EXPECT_FALSE(fixture_.driver.Mapped(at));
+  op_.Leave();
+}
+
 TEST_F(OpPinsTest, Leave_PinsOfSeveralStreams_EachIsAUseOfItsStream) {
   DeviceAddr at = fixture_.Allocate(kLarge, kStreamA);
   {

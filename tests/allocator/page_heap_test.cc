@@ -159,62 +159,28 @@ TEST_F(PageHeapTest, RandomPrograms_AgainstAnArray_Agree) {
   }
 }
 
-// A heap with a part of its own for large runs.
-class PageHeapApartTest : public ::testing::Test {
- protected:
-  ~PageHeapApartTest() override { EXPECT_TRUE(heap_.IsValid()); }
-
-  static constexpr uint64_t kSize = 64 * PageHeap::kApartFrom.count(), kHalf = kSize / 2;
-  static constexpr uint64_t kLong = PageHeap::kApartFrom.count();
-  PageHeap heap_{PageCount(kSize)};
-};
-
-TEST_F(PageHeapApartTest, TakeUnmapped_LargeAndSmall_LieInDifferentHalves) {
-  std::optional<PageRun> large = heap_.TakeUnmapped(PageCount(kLong));
-  std::optional<PageRun> small = heap_.TakeUnmapped(PageCount(kLong - 1));
-  ASSERT_TRUE(large.has_value() && small.has_value());
-  EXPECT_GE(large->first, kHalf);
-  EXPECT_EQ(small->first, 0u);
-}
-
-TEST_F(PageHeapApartTest, TakeUnmapped_TwoLarge_LeaveRoomBehindTheFirst) {
-  PageRun first = *heap_.TakeUnmapped(PageCount(kLong));
-  PageRun second = *heap_.TakeUnmapped(PageCount(kLong));
-  EXPECT_TRUE(second.first >= first.end() + kLong || second.end() <= first.first)
-      << first.first << " " << second.first;
-}
-
-TEST_F(PageHeapApartTest, TakeMapped_SmallRequest_LeavesALargeRunWhole) {
-  PageRun large = *heap_.TakeUnmapped(PageCount(kLong));
-  heap_.PutMapped(PageHeap::MappedRun{large, kStreamA, {}});
-  EXPECT_FALSE(heap_.TakeMapped(PageCount(2), kStreamA).has_value());
-  EXPECT_TRUE(heap_.TakeMapped(PageCount(kLong), kStreamA).has_value());
-}
-
-TEST_F(PageHeapApartTest, TakeUnmapped_HalfUsedUp_TakesFromTheOther) {
-  ASSERT_TRUE(heap_.TakeUnmapped(PageCount(kHalf)).has_value());
-  std::optional<PageRun> large = heap_.TakeUnmapped(PageCount(kLong));
-  ASSERT_TRUE(large.has_value());
-  EXPECT_LT(large->first, kHalf);
-}
-
-TEST_F(PageHeapApartTest, TakeExtendable_ShorterRun_ComesWithThePagesBehindIt) {
-  PageRun large = *heap_.TakeUnmapped(PageCount(kLong));
-  heap_.PutMapped(PageHeap::MappedRun{large, kStreamA, Use(kStreamA, 7)});
-  std::optional<PageHeap::Extension> extension = heap_.TakeExtendable(PageCount(kLong + 5), kStreamA);
+TEST_F(PageHeapTest, TakeExtendable_SeveralShorterRuns_TheLongestComesWithThePagesBehindIt) {
+  TakeAll();
+  heap_.PutMapped(Mapped(0, 2, kStreamA));
+  heap_.PutUnmapped(Pages(2, 6));
+  heap_.PutMapped(Mapped(8, 3, kStreamA, Use(kStreamA, 7)));
+  heap_.PutUnmapped(Pages(11, 4));
+  std::optional<PageHeap::Extension> extension = heap_.TakeExtendable(PageCount(5), kStreamA);
   ASSERT_TRUE(extension.has_value());
-  EXPECT_EQ(extension->mapped.run, large);
-  EXPECT_EQ(extension->missing, Pages(large.end(), 5));
+  EXPECT_EQ(extension->mapped.run, Pages(8, 3));
+  EXPECT_EQ(extension->missing, Pages(11, 2));
   ASSERT_EQ(extension->mapped.uses.uses().size(), 1u);
   EXPECT_EQ(extension->mapped.uses.uses()[0].epoch, 7u);
-  EXPECT_EQ(heap_.mapped_free(), PageCount(0));
+  EXPECT_EQ(heap_.mapped_free(), PageCount(2));
 }
 
-TEST_F(PageHeapApartTest, TakeExtendable_OtherStreamOrSmallRequest_GivesNone) {
-  PageRun large = *heap_.TakeUnmapped(PageCount(kLong));
-  heap_.PutMapped(PageHeap::MappedRun{large, kStreamA, {}});
-  EXPECT_FALSE(heap_.TakeExtendable(PageCount(kLong + 5), kStreamB).has_value());
-  EXPECT_FALSE(heap_.TakeExtendable(PageCount(4), kStreamA).has_value());
+TEST_F(PageHeapTest, TakeExtendable_OtherStreamOrNoRoomBehind_GivesNone) {
+  TakeAll();
+  heap_.PutMapped(Mapped(0, 2, kStreamA));
+  heap_.PutUnmapped(Pages(2, 2));
+  EXPECT_FALSE(heap_.TakeExtendable(PageCount(3), kStreamB).has_value());
+  EXPECT_FALSE(heap_.TakeExtendable(PageCount(5), kStreamA).has_value());
+  EXPECT_TRUE(heap_.TakeExtendable(PageCount(4), kStreamA).has_value());
 }
 
 }  // namespace

@@ -31,15 +31,16 @@ class Block(nn.Module):
 class Gpt2(nn.Module):
     """Radford et al. 2019, the smallest; the head is the embedding."""
 
-    def __init__(self, vocabulary=50257, width=768, layers=12, heads=12, context=1024):
+    def __init__(self, vocabulary=50257, width=768, layers=12, heads=12, context=1024, dropout=0.1):
         super().__init__()
+        self.dropout = dropout
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-        self.blocks = nn.Sequential(*(Block(width, heads, True, 0.1) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(Block(width, heads, True, dropout) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, ids):
         x = self.tokens(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
-        return F.linear(self.norm(self.blocks(F.dropout(x, 0.1))), self.tokens.weight)
+        return F.linear(self.norm(self.blocks(F.dropout(x, self.dropout))), self.tokens.weight)
 
 
 class LlamaBlock(nn.Module):

@@ -37,8 +37,12 @@ vmm_access_us 30
 vmm_unmap_us 20
 vmm_release_us 5
 vmm_reserve_us 0
+torch_malloc_us 0.05
+torch_free_us 0.25
 weir_op_us 0.5
 weir_malloc_us 0.25
+weir_free_us 0.25
+weir_candidate_us 0.0004
 nvme_read_gbps 1
 nvme_us 3
 )";

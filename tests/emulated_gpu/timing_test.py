@@ -1,15 +1,14 @@
 """The virtual clock under torch: timing_test.py PRELOAD_LIBRARY. Equal runs have equal times, to the nanosecond, and what
 operators take is what their sizes and the profile say."""
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 
+from forked_jobs import ForkedJobs
+
 PRELOAD = sys.argv[1]
-PROGRAMS = pathlib.Path(__file__).parent / "torch_programs"
 
 # Two times: the last step by torch's events, and the exit's summary.
 TRAINING = """
@@ -60,26 +59,28 @@ bf16, f64 = torch.bfloat16, torch.float64
 """
 
 
-def run(program: str, kernels: str, gpu: str = "emulated:h200", **more) -> tuple:
+JOBS = ForkedJobs(PRELOAD)
+unittest.addModuleCleanup(JOBS.close)
+
+
+def run(program: str, kernels: str, gpu: str = "emulated:h200", jobs: ForkedJobs = JOBS, **more) -> tuple:
     """(what it printed, the lines of the summary)."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
-    environment = kept | {"LD_PRELOAD": PRELOAD, "WEIR_GPU": gpu, "WEIR_EMULATED_CHOSEN": "1", "WEIR_KERNELS": kernels,
-                          "WEIR_EMULATED_TIMING": "1", **more}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd=PROGRAMS)
-    if done.returncode:
-        raise AssertionError(done.stderr)
-    return done.stdout.splitlines(), re.findall(r"timing: (.*)", done.stderr)
+    environment = {"WEIR_GPU": gpu, "WEIR_KERNELS": kernels, "WEIR_EMULATED_TIMING": "1", **more}
+    printed, errors = jobs.run(program, environment)
+    return printed.splitlines(), re.findall(r"timing: (.*)", errors)
 
 
 class RunsTest(unittest.TestCase):
     def test_equal_runs_take_equal_times(self):
         steps = {}
+        others = ForkedJobs(PRELOAD)  # whose addresses are others
+        self.addCleanup(others.close)
         for kernels in ("none", "cpu"):
             first = run(TRAINING, kernels)
             self.assertRegex(first[1][0], r"^step \d+\.\d+ ms, the median of 3")
             self.assertEqual(len(first[1]), 3)
             for more in ({}, {"WEIR_EMULATED_SEED": "5"}, {"WEIR_EMULATED_STREAMS": "eager"}):
-                self.assertEqual(run(TRAINING, kernels, **more), first, (kernels, more))
+                self.assertEqual(run(TRAINING, kernels, jobs=others, **more), first, (kernels, more))
             steps[kernels] = float(first[1][0].split()[1])
         self.assertAlmostEqual(steps["cpu"] / steps["none"], 1, delta=0.1)  # they compose a few operators differently
 

@@ -302,10 +302,12 @@ TEST_F(VirtualClock, Charges_AreThoseOfTheProfile) {
   const auto charge = Named<void(int, uint64_t)>("weir_emulated_charge");
   charge(WEIR_CHARGE_OP, 3);
   charge(WEIR_CHARGE_MALLOC, 2);
+  charge(WEIR_CHARGE_FREE, 1000);    // torch's own takes as long, and is in the time of an operator
+  charge(WEIR_CHARGE_CANDIDATE, 5);  // not rounded one by one
   charge(99, 1000);
   charge(-1, 1000);
-  EXPECT_EQ(Passed(), 3 * 500 + 2 * 250);
-  EXPECT_EQ(Usage().host_weir, 2000);
+  EXPECT_EQ(Passed(), 3 * 500 + 2 * (250 - 50) + 2);
+  EXPECT_EQ(Usage().host_weir, 1902);
 }
 
 TEST_F(VirtualClock, Drive_IsAnEngineOfItsOwn) {

@@ -137,6 +137,11 @@ void FakeDriver::SetHostLimit(Bytes limit) {
   memory_.set_host_limit(limit);
 }
 
+bool FakeDriver::Granted(DeviceIndex device, DeviceAddr at) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return memory_.Granted(device, at);
+}
+
 bool FakeDriver::Mapped(DeviceAddr at) const {
   std::lock_guard<std::mutex> lock(mutex_);
   return memory_.Mapped(at);

@@ -87,6 +87,7 @@ class FakeDriver final : public Driver {
   void SetFrameLimit(Bytes limit);  // more is misuse
   void SetHostLimit(Bytes limit);   // HostAlloc beyond it is RESOURCE_EXHAUSTED
   bool Mapped(DeviceAddr at) const;
+  bool Granted(DeviceIndex device, DeviceAddr at) const;
   size_t queued() const;  // tasks that have not run
   uint64_t live_events() const;
   // Called, with no lock of the fake held, at each call that waits for the device, before it does.
@@ -104,7 +105,7 @@ class FakeDriver final : public Driver {
   absl::StatusOr<FrameHandle> CreateFrame(DeviceIndex device, Bytes size) override;
   absl::Status ReleaseFrame(FrameHandle frame) override;
   absl::Status Map(DeviceAddr at, Bytes size, FrameHandle frame) override;
-  absl::Status SetAccess(DeviceIndex device, DeviceAddr at, Bytes size) override;
+  absl::Status SetAccess(absl::Span<const DeviceIndex> devices, DeviceAddr at, Bytes size) override;
   absl::Status Unmap(DeviceAddr at, Bytes size) override;
   absl::StatusOr<void*> HostAlloc(Bytes size) override;
   absl::Status HostFree(void* memory) override;

@@ -100,10 +100,10 @@ absl::Status FakeDriver::Map(DeviceAddr at, Bytes size, FrameHandle frame) {
   return status.ok() ? Reported(memory_.Map(at, size, frame)) : status;
 }
 
-absl::Status FakeDriver::SetAccess(DeviceIndex, DeviceAddr at, Bytes size) {
+absl::Status FakeDriver::SetAccess(absl::Span<const DeviceIndex> devices, DeviceAddr at, Bytes size) {
   Lock lock(mutex_);
   absl::Status status = BeginLocked(Call::kSetAccess);
-  return status.ok() ? Reported(memory_.SetAccess(at, size)) : status;
+  return status.ok() ? Reported(memory_.SetAccess(devices, at, size)) : status;
 }
 
 absl::Status FakeDriver::Unmap(DeviceAddr at, Bytes size) {

@@ -23,7 +23,7 @@ class FakeDriverTest : public ::testing::Test {
       frames_[page] = *driver_.CreateFrame(kDevice, kPageBytes);
       EXPECT_TRUE(driver_.Map(base_ + kPageBytes * page, kPageBytes, frames_[page]).ok());
     }
-    EXPECT_TRUE(driver_.SetAccess(kDevice, base_, kPageBytes * 2).ok());
+    EXPECT_TRUE(driver_.SetAccess({kDevice}, base_, kPageBytes * 2).ok());
   }
   DeviceRange Range() const { return DeviceRange{base_, kPageBytes * 2}; }
 
@@ -110,7 +110,7 @@ TEST_F(FakeDriverTest, Mapping_BrokenRules_AreMisuse) {
   EXPECT_FALSE(driver_.Map(base_, kPageBytes, third).ok());
   EXPECT_FALSE(driver_.Map(base_ + kPageBytes * 8, kPageBytes, third).ok());
   EXPECT_FALSE(driver_.ReleaseFrame(frames_[0]).ok());
-  EXPECT_FALSE(driver_.SetAccess(kDevice, base_, kPageBytes * 3).ok());
+  EXPECT_FALSE(driver_.SetAccess({kDevice}, base_, kPageBytes * 3).ok());
   EXPECT_EQ(driver_.misuses().size(), 7u);
   EXPECT_TRUE(driver_.Unmap(base_, kPageBytes * 2).ok());
   EXPECT_TRUE(driver_.ReleaseFrame(frames_[0]).ok());
@@ -170,7 +170,7 @@ TEST(FakeDriverSeedTest, Device_WithSeed_WorksWhileTheHostCalls) {
   ScopedContext context(driver, kDevice);
   DeviceAddr base = *driver.ReserveAddresses(kPageBytes);
   ASSERT_TRUE(driver.Map(base, kPageBytes, *driver.CreateFrame(kDevice, kPageBytes)).ok());
-  ASSERT_TRUE(driver.SetAccess(kDevice, base, kPageBytes).ok());
+  ASSERT_TRUE(driver.SetAccess({kDevice}, base, kPageBytes).ok());
   WritePattern(driver, kStreamA, DeviceRange{base, kPageBytes}, 3);
   Event event = *driver.CreateEvent();
   ASSERT_TRUE(driver.RecordEvent(event, kStreamA).ok());

@@ -105,8 +105,13 @@ std::string FakeMemory::ForWhole(DeviceAddr at, Bytes size, const std::function<
   return "";
 }
 
-std::string FakeMemory::SetAccess(DeviceAddr at, Bytes size) {
-  return ForWhole(at, size, [](Mapping& mapping) { mapping.access = true; });
+std::string FakeMemory::SetAccess(absl::Span<const DeviceIndex> devices, DeviceAddr at, Bytes size) {
+  return ForWhole(at, size, [&](Mapping& mapping) { mapping.access.insert(devices.begin(), devices.end()); });
+}
+
+bool FakeMemory::Granted(DeviceIndex device, DeviceAddr at) const {
+  const Mapping* mapping = FindMapping(at);
+  return mapping != nullptr && mapping->access.contains(device);
 }
 
 std::string FakeMemory::Unmap(DeviceAddr at, Bytes size) {
@@ -124,7 +129,7 @@ std::string FakeMemory::Resolve(DeviceAddr at, Bytes size, std::vector<Piece>* p
     DeviceAddr base;
     const Mapping* mapping = FindMapping(at, &base);
     if (mapping == nullptr) return absl::StrCat("access to an unmapped address: ", Range(at, end - at));
-    if (!mapping->access) return absl::StrCat("access without access rights: ", Range(at, end - at));
+    if (mapping->access.empty()) return absl::StrCat("access without access rights: ", Range(at, end - at));
     DeviceAddr stop = std::min(end, base + mapping->size);
     uint64_t first = (at - base).count() / kGranule;
     uint64_t count = ((stop - at).count() + kGranule - 1) / kGranule;

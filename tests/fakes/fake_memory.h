@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,11 +55,13 @@ class FakeMemory {
   FrameHandle CreateFrame(Bytes size);
   std::string ReleaseFrame(FrameHandle frame);
   std::string Map(DeviceAddr at, Bytes size, FrameHandle frame);
-  std::string SetAccess(DeviceAddr at, Bytes size);
+  std::string SetAccess(absl::Span<const DeviceIndex> devices, DeviceAddr at, Bytes size);
   std::string Unmap(DeviceAddr at, Bytes size);
   // The granules of [at, at + size), which must be mapped with access.
   std::string Resolve(DeviceAddr at, Bytes size, std::vector<Piece>* pieces) const;
   bool Mapped(DeviceAddr at) const { return FindMapping(at) != nullptr; }
+  // Whether `device` was granted access to the mapping at `at`.
+  bool Granted(DeviceIndex device, DeviceAddr at) const;
   // The frames that are mapped in [at, at + size), and the memory behind `memory`: what an unmap or free
   // ends.
   std::vector<std::shared_ptr<Region>> MappedIn(DeviceAddr at, Bytes size) const;
@@ -78,7 +81,7 @@ class FakeMemory {
   struct Mapping {
     Bytes size;
     FrameHandle frame;
-    bool access = false;
+    std::set<DeviceIndex> access{};
   };
   // The mapping that contains `at`, its first address in `*start`; null if there is none.
   const Mapping* FindMapping(DeviceAddr at, DeviceAddr* start = nullptr) const;

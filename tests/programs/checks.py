@@ -17,13 +17,10 @@ def result_of(stdout: str) -> dict:
     return {}
 
 
-def weir_figures(stderr: str) -> dict:
-    """The figures of Weir's exit line; {} if it is missing."""
-    lines = WEIR_LINE.findall(stderr)
-    if not lines:
-        return {}
-    pairs = (pair.split("=", 1) for pair in lines[-1].split() if "=" in pair)
-    return {key: int(value) if value.lstrip("-").isdigit() else value for key, value in pairs}
+def weir_figures(stderr: str) -> list:
+    """The figures of Weir's exit lines, one for each device that the job used."""
+    lines = ([pair.split("=", 1) for pair in line.split() if "=" in pair] for line in WEIR_LINE.findall(stderr))
+    return [{key: int(value) if value.lstrip("-").isdigit() else value for key, value in line} for line in lines]
 
 
 def problems(program, cell, run, natural, cap: int) -> list:
@@ -49,7 +46,10 @@ def problems(program, cell, run, natural, cap: int) -> list:
         found += _fit(result)
     if cell.kind == "natural":
         return found
-    found += _figures(program, cell, weir_figures(run.stderr), cap)
+    devices = weir_figures(run.stderr)
+    found += [] if devices else ["Weir printed no exit line (WEIR_LOG=info)"]
+    for figures in devices:
+        found += _figures(program, cell, figures, cap)
     if cell.kind == "capped" and program.expects == "refused":
         return found + _refusals(result.get("errors", []), program.runtime_errors)
     if cell.kind == "capped" and program.expects == "ram":
@@ -62,8 +62,6 @@ def problems(program, cell, run, natural, cap: int) -> list:
 
 
 def _figures(program, cell, figures: dict, cap: int) -> list:
-    if not figures:
-        return ["Weir printed no exit line (WEIR_LOG=info)"]
     if cell.kind == "uncapped":
         idle = IDLE if program.steady else IDLE[:-1]
         return [f"{name}={figures.get(name)} without a cap" for name in idle if figures.get(name) != 0]
@@ -79,12 +77,12 @@ def _figures(program, cell, figures: dict, cap: int) -> list:
 
 def _kept(run, cap: int) -> list:
     """Nothing may leave in this job: it must run out of memory within the cap, and the error must say why."""
-    figures = weir_figures(run.stderr)
     found = [] if run.code != 0 and "CUDA out of memory" in run.stderr else ["the job did not run out of memory"]
     if "nothing leaves in a job with compiled or foreign code" not in run.stderr:
         found.append("the error does not say why nothing may leave")
-    if figures and (figures.get("evictions") != 0 or figures.get("peak_resident", 0) > cap):
-        found.append(f"evictions={figures.get('evictions')}, peak_resident={figures.get('peak_resident')}, cap={cap}")
+    found += [f"evictions={figures.get('evictions')}, peak_resident={figures.get('peak_resident')}, cap={cap}"
+              for figures in weir_figures(run.stderr)
+              if figures.get("evictions") != 0 or figures.get("peak_resident", 0) > cap]
     return found
 
 

@@ -64,6 +64,6 @@ class Record:
             self.model(item) if isinstance(item, torch.nn.Module) else self.optimizer(item)
         line = {"digest": self._hash.hexdigest(), "losses": self._losses, **more}
         if torch.cuda.is_available():
-            line["peak_allocated_bytes"] = torch.cuda.max_memory_allocated()
+            line["peak_allocated_bytes"] = max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())))
             line["peak_small_bytes"] = torch.cuda.memory_stats().get("allocated_bytes.small_pool.peak", 0)
         print(json.dumps(line), flush=True)

@@ -27,7 +27,7 @@ class Cell:
 class Program:
     """name: as on the command line; script: file in this folder, or a built program (no `.py`).
 
-    card: size of the emulated card, else that of an H200; cap: bytes, else a share of the natural peak; ram: RAM budget.
+    gpu: for `weir run`; card: size of the emulated card, else that of an H200; cap: bytes, else a share of the natural peak; ram: RAM budget.
     steady: has steps enough that without a cap the second half of its allocations needs no driver call.
     packages: imports what requirements.txt names; torch 2.15 only.
     expects: `same` digest; `refused` ops; `ram` budget exhausted; `card` (job larger than the card); `fits` (figures);
@@ -38,6 +38,7 @@ class Program:
     args: tuple = ()
     shares: tuple = (1 / 2, 1 / 3)
     kernels: tuple = ("cpu", "none")
+    gpu: str = "emulated"
     card: str = ""
     cap: int = 0
     ram: str = ""
@@ -80,6 +81,7 @@ PROGRAMS = [
     Program("side_stream", "side_stream.py"),
     Program("free_elsewhere", "free_elsewhere.py"),
     Program("two_threads", "two_threads.py"),
+    Program("two_devices", "two_devices.py", gpu="emulated:h200x2"),
     Program("profiled", "profiled.py"),
     Program("trainer", "trainer.py", packages=True),
     Program("retry_after_oom", "retry_after_oom.py", card="768MiB", kernels=("cpu",)),

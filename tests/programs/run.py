@@ -50,7 +50,7 @@ class Runner:
     def command(self, program, cell, cap: int, card: int) -> tuple:
         """Environment additions and argument list for one run. `cap` and `card` in bytes, 0 for none."""
         environment = {"WEIR_LOG": "info", "OMP_NUM_THREADS": str(self._threads), **self._workspaces}
-        arguments = [str(self._weir), "run", "--gpu", "emulated", "--kernels", cell.kernels]
+        arguments = [str(self._weir), "run", "--gpu", program.gpu, "--beside-real-gpu", "--kernels", cell.kernels]
         if card or program.card:
             environment["WEIR_EMULATED_VRAM"] = str(card) if card else program.card
         if cell.kind == "natural":
@@ -89,8 +89,8 @@ class Report:
         self.passed, self.failed, self._verbose = 0, 0, verbose
 
     def add(self, program, cell, run, found: list) -> None:
-        figures = checks.weir_figures(run.stderr)
-        more = f"  {figures['evictions']} evictions" if figures.get("evictions") else ""
+        evictions = sum(figures.get("evictions", 0) for figures in checks.weir_figures(run.stderr))
+        more = f"  {evictions} evictions" if evictions else ""
         print(f"{'FAIL' if found else 'ok  '} {program.name:<22} {str(cell):<28} {run.seconds:5.1f} s{more}", flush=True)
         self.passed, self.failed = self.passed + (not found), self.failed + bool(found)
         if not found and not self._verbose:

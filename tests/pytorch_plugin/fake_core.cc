@@ -215,6 +215,7 @@ WEIR_API int32_t weir_is_resident(const void* address) {
 }
 WEIR_API uint64_t weir_chunk_bytes(int32_t) { return chunk_bytes; }
 WEIR_API void weir_count_op() { ++ops; }
+WEIR_API void weir_count_event() {}
 WEIR_API void weir_read_addresses(int32_t on) {
   Lock lock(mutex);
   address_readers += on != 0 ? 1 : -1;
@@ -237,6 +238,7 @@ WEIR_API int32_t weir_memory_info(int32_t, uint64_t* free_bytes, uint64_t* total
   *total_bytes = 1 << 30;
   return 1;
 }
+WEIR_API int32_t weir_add_peer(int32_t, int32_t, WeirError*) { return WEIR_OK; }
 WEIR_API uint64_t weir_largest_free(int32_t) { return 1 << 20; }
 WEIR_API void weir_empty_cache(int32_t) {}
 WEIR_API void weir_log(int32_t, const char* text) { std::fprintf(stderr, "weir: %s\n", text); }

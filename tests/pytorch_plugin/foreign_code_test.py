@@ -28,8 +28,8 @@ class ForeignCode(PluginTest):
         """What `weir run` of a job under half of what it needs says, on the real core; and its exit code."""
         ours = ("LD_PRELOAD", "LD_LIBRARY_PATH")
         clean = {name: text for name, text in os.environ.items() if name not in ours and not name.startswith("WEIR_")}
-        done = subprocess.run([os.environ["WEIR_TEST_WEIR"], "run", "--gpu", "emulated", "--kernels", "none", "--vram", "40MiB",
-                               "--", sys.executable, "-c", JOB.format(first=first)], env={**clean, "WEIR_LOG": "info"},
+        done = subprocess.run([os.environ["WEIR_TEST_WEIR"], "run", "--gpu", "emulated", "--beside-real-gpu",
+                               "--kernels", "none", "--vram", "40MiB", "--", sys.executable, "-c", JOB.format(first=first)], env={**clean, "WEIR_LOG": "info"},
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return done.returncode, done.stdout
 

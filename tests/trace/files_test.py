@@ -63,7 +63,7 @@ torch.ones(3, device="cuda")
 class PathTest(TracedJobTest):
     def assert_runs_without(self, done, *parts):
         """The job ran, and one line says that it has no trace."""
-        self.assertEqual(done.stdout, "0.0\n", done.stderr)
+        self.assertEqual(done.stdout, "1000.0\n", done.stderr)
         lines = self.lines_about_trace(done)
         self.assertEqual(len(lines), 1, done.stderr)
         for part in (*parts, "the job runs without a trace"):

@@ -25,7 +25,7 @@ class TracedJobTest(unittest.TestCase):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEIR_", "RANK"))}
         environment = kept | {"PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1", "WEIR_LOG": "info"} | environment
         flags = [*flags, *(["--trace", str(trace)] if trace is not None else [])]
-        command = [WEIR, "run", "--gpu", "emulated", "--kernels", kernels, *flags, "--", sys.executable, "-c", program]
+        command = [WEIR, "run", "--gpu", "emulated", "--beside-real-gpu", "--kernels", kernels, *flags, "--", sys.executable, "-c", program]
         done = subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr)
         return done

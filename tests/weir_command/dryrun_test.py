@@ -58,7 +58,8 @@ class JobTest(DryRunTest):
         done = self.dry_run("import json; print(json.dumps(dict(os.environ))); leave(" + repr(FIGURES) + ")", *flags, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         job = json.loads(done.stdout)
-        return {name: text for name, text in job.items() if name.startswith("WEIR_") and name != "WEIR_EMULATED_SHARED"}
+        return {name: text for name, text in job.items() if name.startswith("WEIR_")
+                and name not in ("WEIR_EMULATED_SHARED", "WEIR_EMULATED_REAL_DRIVER")}
 
     def test_without_a_cap_the_allocator_of_torch_is_watched(self):
         options = self.options("--gpu", "rtx3060-12g", WEIR_EMULATED_VRAM="2GiB", WEIR_DISABLE="1", WEIR_KERNELS="cpu")
@@ -66,13 +67,17 @@ class JobTest(DryRunTest):
         self.assertTrue(options.pop("WEIR_EMULATED_FIGURES").endswith("/%p.figures"))
         self.assertEqual(options, {"WEIR_GPU": "emulated:rtx3060-12g", "WEIR_KERNELS": "none", "WEIR_EMULATED_TIMING": "1",
                                    "WEIR_EMULATED_CONTEXT": "400MiB", "WEIR_EMULATED_OVERCOMMIT": "1", "WEIR_WATCH_NATIVE": "1",
-                                   "WEIR_REQUIRED": "1", "WEIR_EMULATED_CHOSEN": "1"})
+                                   "WEIR_REQUIRED": "1", "WEIR_EMULATED_CHOSEN": "1", "WEIR_BESIDE_REAL_GPU": "1"})
 
     def test_with_a_cap_weir_runs(self):
         options = self.options("--vram", "20GiB")
         self.assertEqual((options["WEIR_GPU"], options["WEIR_VRAM"]), ("emulated:h200", "20GiB"))
         self.assertNotIn("WEIR_WATCH_NATIVE", options)
         self.assertNotIn("WEIR_EMULATED_OVERCOMMIT", options)
+
+    def test_works_beside_a_real_driver(self):
+        options = self.options(WEIR_EMULATED_REAL_DRIVER=str(self.weir))
+        self.assertEqual((options["WEIR_GPU"], options["WEIR_EMULATED_CHOSEN"]), ("emulated:h200", "1"))
 
     def test_nothing_is_left_behind(self):
         folder = os.path.dirname(self.options("--gpu", "h100")["WEIR_TRACE"])

@@ -28,10 +28,10 @@ class WeirTestCase(unittest.TestCase):
         self.marker = self.folder / "started"
 
     def environment(self, **additions):
-        """What a user's shell has, without any of Weir's or torch's variables."""
+        """What a user's shell has, without any of Weir's or torch's variables, on a machine without a real driver."""
         names = ("PATH", "HOME", "LANG", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
         plain = {name: os.environ[name] for name in names if name in os.environ}
-        return {**plain, **additions}
+        return {**plain, "WEIR_EMULATED_REAL_DRIVER": "/nowhere", **additions}
 
     def run_weir(self, *arguments, cwd=None, stdin="", **environment):
         return subprocess.run([str(self.weir), *map(str, arguments)], env=self.environment(**environment), input=stdin,

@@ -55,6 +55,14 @@ class RefusedTest(WeirTestCase):
         self.refused(["--faults", "seed:1"], 2, "--faults", "--gpu emulated")
         self.refused(["--timing"], 2, "--timing", "--gpu emulated")
 
+    def test_emulated_gpu_beside_a_real_driver_has_to_be_meant(self):
+        here = {"WEIR_EMULATED_REAL_DRIVER": str(self.weir)}  # a file that exists
+        self.refused(EMULATED, 2, "--gpu emulated", str(self.weir), "--beside-real-gpu", **here)
+        self.refused([], 2, "--gpu emulated", "--beside-real-gpu", WEIR_GPU="emulated:h100", **here)
+        for flags, more in ((["--beside-real-gpu"], {}), ([], {"WEIR_BESIDE_REAL_GPU": "1"})):
+            done = self.run_weir("run", *EMULATED, *flags, "--", "printenv", "WEIR_EMULATED_CHOSEN", **here, **more)
+            self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
+
     def test_profile_that_the_emulated_gpu_refuses(self):
         """The library says what is wrong (stub.c takes the files that are named .profile)."""
         self.refused(["--gpu", "emulated:./my.card"], 2, "--gpu", "my.card is no profile")

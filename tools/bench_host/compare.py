@@ -7,6 +7,7 @@
   compare.py malloc   a malloc + free pair through torch's allocator interface: at most 1.0 times
   compare.py emulator the same step without Weir, on the emulated GPU with lazy streams and checks against the eager one
                       without checks: at most 3 times
+  compare.py trace    the same step with Weir, with a trace against without one: at most 1.02 times, and at most 40 bytes an event
 
 Prints a table and exits 1 if a target is missed. Times are wall-clock: use a quiet machine. --json FILE writes the figures.
 """
@@ -18,9 +19,11 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGETS = {"step": 1.05, "malloc": 1.0, "frames": 1.10, "emulator": 3.0}
+TARGETS = {"step": 1.05, "malloc": 1.0, "frames": 1.10, "emulator": 3.0, "trace": 1.02}
+MOST_BYTES_PER_EVENT = 40
 PLAIN_EMULATOR = {"WEIR_EMULATED_STREAMS": "eager", "WEIR_EMULATED_CHECKS": "off"}
 
 
@@ -28,7 +31,7 @@ def run(weir: pathlib.Path, job: list, disabled: bool, more: dict) -> tuple:
     """The JSON line of a run and the figures of Weir's exit line ({} when disabled). `more` is added to the environment."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
     environment.update({"WEIR_LOG": "info", **({"WEIR_DISABLE": "1"} if disabled else {}), **more})
-    command = [str(weir), "run", "--gpu", "emulated", "--kernels", "none", "--vram", "off", "--", *job]
+    command = [str(weir), "run", "--gpu", "emulated", "--beside-real-gpu", "--kernels", "none", "--vram", "off", "--", *job]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
@@ -39,12 +42,20 @@ def run(weir: pathlib.Path, job: list, disabled: bool, more: dict) -> tuple:
     return json.loads(done.stdout.strip().splitlines()[-1]), figures
 
 
-def pairs(weir, job, count, emulator):
-    """(without, with, exit line) for `count` pairs; every other pair starts with Weir. With `emulator`, Weir is in none of
-    them, and the first of a pair is the emulated GPU without lazy streams and checks."""
+def variants(kind, trace):
+    """{plain: (Weir disabled, additions to the environment)} of the two runs of a pair, the plain one first."""
+    if kind == "emulator":
+        return {True: (True, PLAIN_EMULATOR), False: (True, {})}
+    if kind == "trace":
+        return {True: (False, {}), False: (False, {"WEIR_TRACE": trace})}
+    return {True: (True, {}), False: (False, {})}
+
+
+def pairs(weir, job, count, kind, trace):
+    """(without, with, exit line) for `count` pairs, which take turns in who is first."""
+    choice = variants(kind, trace)
     for index in range(count):
-        runs = {plain: run(weir, job, plain or emulator, PLAIN_EMULATOR if plain and emulator else {})
-                for plain in ((True, False) if index % 2 else (False, True))}
+        runs = {plain: run(weir, job, *choice[plain]) for plain in ((True, False) if index % 2 else (False, True))}
         print(f"  pair {index + 1} of {count}", file=sys.stderr, flush=True)
         yield runs[True][0], runs[False][0], runs[False][1]
 
@@ -58,8 +69,8 @@ def rows(kind: str, results: list) -> list:
     if kind == "malloc":
         return [row(f"{case} {key}", lambda r, c=case, k=key: r[c][k], TARGETS["malloc"] if key == "median_ns" else None)
                 for case in results[0][0] for key in ("median_ns", "p99_ns")]
-    if kind == "emulator":
-        return [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS["emulator"])]
+    if kind in ("emulator", "trace"):
+        return [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS[kind])]
     frames = [int(figures["peak_frames"]) for _, _, figures in results]
     asked = [int(figures["peak_requested"]) for _, _, figures in results]
     steps = [] if kind == "frames" else [row("step, ms", lambda r: 1000 * r["step_seconds"], TARGETS["step"])]
@@ -77,11 +88,16 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     step = [options.python, str(ROOT / "tools" / "bench_host" / "gpt_step.py")]
-    job = {"step": step, "emulator": step, "frames": [*step, "6"],
+    job = {"step": step, "emulator": step, "trace": step, "frames": [*step, "6"],
            "malloc": [str(options.weir.parent / "bench_malloc")]}[options.kind]
-    table = rows(options.kind, list(pairs(options.weir, job, 1 if options.kind == "frames" else options.pairs,
-                                           options.kind == "emulator")))
-    with_what = "checks" if options.kind == "emulator" else "Weir"
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "job.wtr")
+        table = rows(options.kind, list(pairs(options.weir, job, 1 if options.kind == "frames" else options.pairs, options.kind,
+                                               trace)))
+        if options.kind == "trace":
+            size = json.loads(subprocess.run([options.weir, "trace", trace, "--json"], capture_output=True, check=True).stdout)
+            table.append(("bytes an event", 0, size["bytes_per_event"], size["bytes_per_event"], MOST_BYTES_PER_EVENT))
+    with_what = {"emulator": "checks", "trace": "trace"}.get(options.kind, "Weir")
     print(f"{'':<26}{'without':>11}{'with ' + with_what:>11}{'ratio':>8}{'target':>8}")
     missed = 0
     for name, without, weir, ratio, target in table:

@@ -13,8 +13,9 @@
 #include <cstdlib>
 #include <deque>
 #include <functional>
-#include <random>
 #include <vector>
+
+#include "tools/bench_host/step_sizes.h"
 
 namespace {
 
@@ -40,23 +41,6 @@ Times Measure(int rounds, const std::function<void()>& batch) {
   }
   std::sort(times.begin(), times.end());
   return {times[times.size() / 2], times[times.size() * 99 / 100]};
-}
-
-// Sizes as a transformer step asks for them: many small tensors, activations of 1 to 16 MiB, few large ones.
-std::vector<size_t> StepSizes() {
-  std::mt19937 random(1);
-  std::vector<size_t> sizes;
-  for (int i = 0; i < 4096; ++i) {
-    const uint32_t kind = random() % 10;
-    if (kind < 5) {
-      sizes.push_back(4 + random() % (64 << 10));
-    } else if (kind < 9) {
-      sizes.push_back((1 << 20) + random() % (15 << 20));
-    } else {
-      sizes.push_back(size_t{32 << 20} + random() % (32 << 20));
-    }
-  }
-  return sizes;
 }
 
 void Same(size_t bytes) {
@@ -89,7 +73,7 @@ void Print(const char* name, Times times, bool last = false) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
   at::empty({1}, at::kCUDA);  // starts CUDA, and the allocator with it
-  const std::vector<size_t> sizes = StepSizes();
+  const std::vector<size_t> sizes = weir::bench::StepSizes();
   size_t next = 0;
   std::printf("{");
   Print("same_small", Measure(rounds, [] { Same(4096); }));

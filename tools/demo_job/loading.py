@@ -29,7 +29,8 @@ def command(way: str, weir: dict, job: list) -> tuple:
         environment["WEIR_DISABLE"] = "1"
     if way == "run":
         options = [] if weir.get("disable") else ["--vram", weir["vram"]]
-        return environment, [str(WEIR), "run", "--gpu", "emulated", "--kernels", "cpu", *options, "--", sys.executable, *job]
+        return environment, [str(WEIR), "run", "--gpu", "emulated", "--beside-real-gpu", "--kernels", "cpu", *options, "--",
+                             sys.executable, *job]
     environment.update({"WEIR_GPU": "emulated:h200", "WEIR_EMULATED_CHOSEN": "1", "WEIR_KERNELS": "cpu"})
     if not weir.get("disable"):
         environment["WEIR_VRAM"] = weir["vram"]

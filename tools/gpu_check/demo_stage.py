@@ -89,7 +89,7 @@ class Demo:
                 environment["WEIR_DISABLE"] = "1"
             observe = ["--deterministic"] if self.deterministic else []
             observe += ["--digests", str(digests)] if digests else []
-            command = [places.WEIR, "run", "--gpu", self.gpu, *(["--vram", vram] if vram else []), "--", sys.executable,
+            command = [places.WEIR, "run", "--gpu", self.gpu, "--beside-real-gpu", *(["--vram", vram] if vram else []), "--", sys.executable,
                        places.HERE / "observed_job.py", *observe, places.TRAIN, "--steps", self.steps, "--result", path]
             with device_memory.Peak(self.device) as peak:
                 ended = processes.run(command, self.left(), environment)

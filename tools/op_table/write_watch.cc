@@ -95,7 +95,9 @@ void Settle(const std::function<void(uintptr_t)>& copied) {
     entry = watched.erase(entry);
     const uintptr_t copy = AddressOf(storage);
     if (other->nbytes() != storage->nbytes()) continue;  // it was resized: the block is its own
-    other->mutable_data();                               // the only owner now
+    void* block = other->mutable_data();                 // the only owner now
+    // What was computed into the copy is what later calls read.
+    storage->allocator()->copy_data(block, reinterpret_cast<void*>(copy), storage->nbytes());
     storage->set_data_ptr_noswap(other->set_data_ptr(c10::DataPtr()));
     copied(copy);
   }

@@ -51,6 +51,7 @@ std::map<std::string, std::string> JobFlags(const DryRunRequest& request, const 
   const bool named = absl::StartsWith(request.gpu, "emulated");
   std::map<std::string, std::string> flags = {
       {"WEIR_GPU", named ? request.gpu : absl::StrCat("emulated:", request.gpu)},
+      {"WEIR_BESIDE_REAL_GPU", "1"},  // who asks for a dry run means it
       {"WEIR_KERNELS", "none"},
       {"WEIR_EMULATED_VRAM", "profile"},
       {"WEIR_EMULATED_TIMING", "1"},

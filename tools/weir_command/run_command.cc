@@ -64,6 +64,18 @@ void RequireGpu(const Options& options) {
                 absl::StrCat(why, "; to try the job without a GPU: weir run --gpu emulated -- COMMAND"));
 }
 
+// As the emulated GPU finds it (preload/resolve.c): nothing of the driver is loaded.
+void RefuseToHideRealGpu(const Options& options, const OptionTexts& texts) {
+  if (!options.gpu.emulated || options.beside_real_gpu) return;
+  const auto given = texts.find("WEIR_EMULATED_REAL_DRIVER");
+  const std::string path = given == texts.end() ? "/proc/driver/nvidia/version" : given->second;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return;
+  throw Failure(kExitUsage,
+                absl::StrCat("--gpu emulated would hide the real GPU of this machine from the job (", path,
+                             "); if that is meant, add --beside-real-gpu"));
+}
+
 // The emulated GPU reads `value` of `flag`; `function` of it says whether it can.
 void RequireReadable(const char* flag, const std::string& value, const char* function, const Places& places) {
   using Check = int (*)(const char* value, char* text, size_t room);
@@ -190,6 +202,7 @@ PreparedJob PrepareJob(const RunRequest& request, const Places& places) {
   const std::filesystem::path command = FindCommand(request.command[0]);
   places.RequireParts(options);
   RequireEmulatedFiles(options, places, &texts);
+  RefuseToHideRealGpu(options, texts);
   RequireGpu(options);
   const std::optional<TorchFound> torch = FindTorchOf(command);
   if (!options.disable) RequireWorkingTorch(torch, places.TorchVersions());

@@ -59,6 +59,7 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
                                         {"WEIR_STRICT", "1"},
                                         {"WEIR_DISABLE", "1"},
                                         {"WEIR_GPU", "emulated:a100-80g"},
+                                        {"WEIR_BESIDE_REAL_GPU", "1"},
                                         {"WEIR_KERNELS", "none"},
                                         {"WEIR_EMULATED_VRAM", "12GB"},
                                         {"WEIR_EMULATED_POISON", "1"},
@@ -83,6 +84,7 @@ TEST(ParseOptions, EveryOptionSet_IsRead) {
   EXPECT_TRUE(options.emulated_timing);
   EXPECT_EQ(options.emulated_faults, "seed:7");
   EXPECT_TRUE(options.emulated_chosen);
+  EXPECT_TRUE(options.beside_real_gpu);
   EXPECT_TRUE(options.required);
 }
 

@@ -131,7 +131,7 @@ def alone_what_capture_forbids_is_refused(device):
         else:
             raise AssertionError("it was not refused")
     torch.cuda.synchronize()
-    assert x.sum().item() == 0.0  # kernels none: and the device goes on
+    assert x.sum().item() == 4.0  # nothing of the captures ran, and the device goes on
 
 
 # The memory that a graph uses is gone when it is replayed; or nothing orders what it does with it.

@@ -1,6 +1,7 @@
 // The cuBLAS routines that torch calls for products and vectors: their matrices by signature. Routines that are not here
 // are launches by name, without a look at what they touch (driver/refusals.cc).
 #include "tools/emulated_gpu/cublas/matrices.h"
+#include "tools/emulated_gpu/device/op_work.h"
 
 using namespace weir::emulated;
 
@@ -36,6 +37,7 @@ cublasStatus_t ProductOfArrays(const char* call, cublasHandle_t handle, Sizes si
   const auto array = [&](const void* const* base) {
     return Matrix{base, batch, 1, batch, sizeof(void*), Use::kRead};
   };
+  NoteBlindLaunch();
   return Compute(call, handle, {array(a), array(b), array(c)},
                  ProductOperations(sizes.m, sizes.n, sizes.k, batch, type, false));
 }

@@ -33,18 +33,23 @@ size_t ContextsOf(const ProcessSlot& slot, int device) {
   return (slot.contexts & 1u << device) != 0 ? Settings().context_bytes : 0;
 }
 
-// With what the contexts take.
-size_t SumLocked(int device) {
+// Of what `held` tells of a process.
+template <typename Held>
+size_t SumOfAllLocked(const Held& held) {
   const ProcessSlot* own = mine.load(std::memory_order_relaxed);
   size_t sum = 0;
   bool counted = own == nullptr;  // a process that only looks
   for (const ProcessSlot& slot : Table()) {
-    if (slot.pid != 0) sum += slot.used[device].load(std::memory_order_relaxed) + ContextsOf(slot, device);
+    if (slot.pid != 0) sum += held(slot);
     counted = counted || &slot == own;
   }
-  return counted ? sum
-                 : sum + own->used[device] +
-                       ContextsOf(*own, device);  // it lies outside the table, as after the exit's line
+  return counted ? sum : sum + held(*own);  // it lies outside the table, as after the exit's line
+}
+
+// With what the contexts take.
+size_t SumLocked(int device) {
+  return SumOfAllLocked(
+      [device](const ProcessSlot& slot) { return slot.used[device].load() + ContextsOf(slot, device); });
 }
 
 }  // namespace
@@ -104,6 +109,26 @@ size_t HeldDeviceBytes(int device) {
 
 size_t PeakDeviceBytes(int device) { return peak_bytes[device]; }
 size_t PeakCardBytes(int device) { return card_peak_bytes[device]; }
+
+bool TakeHostBytes(size_t bytes, size_t ram) {
+  JoinProcesses();
+  const TableLock lock;
+  const auto fits = [&] {
+    return bytes <= ram &&
+           SumOfAllLocked([](const ProcessSlot& slot) { return slot.pinned.load(); }) <= ram - bytes;
+  };
+  if (!fits()) {
+    Table().DropDeadLocked();
+    if (!fits()) return false;
+  }
+  MineLocked().pinned.fetch_add(bytes);
+  return true;
+}
+
+void ReturnHostBytes(size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  MineLocked().pinned.fetch_sub(bytes);
+}
 
 void NoteBusy(int device, Nanos busy, Nanos now) {
   ProcessSlot* slot = mine.load(std::memory_order_acquire);

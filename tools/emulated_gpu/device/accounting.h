@@ -1,4 +1,4 @@
-// Which physical bytes of the emulated cards are taken: by this process, and by the other processes of the same `weir run`,
+// Which physical bytes of the emulated cards and of the RAM of their host are taken: by this process, and by the other processes of the same `weir run`,
 // which share its cards. Any thread. Devices are physical: CUDA_VISIBLE_DEVICES does not number them. Bytes.
 //
 // WEIR_EMULATED_SHARED, set by `weir run`, names the shared memory, which holds a slot per process (process_table.h). A slot
@@ -30,6 +30,10 @@ size_t UsedDeviceBytes(int device);  // by all processes, with their contexts
 size_t HeldDeviceBytes(int device);  // by this one
 size_t PeakDeviceBytes(int device);  // the most that this one held
 size_t PeakCardBytes(int device);    // the most that all held when this one took more, contexts included
+
+// Pinned host memory: taken only if the total of all processes stays within `ram`.
+bool TakeHostBytes(size_t bytes, size_t ram);
+void ReturnHostBytes(size_t bytes);
 
 // What the SMs of `device` did for this process: busy for `busy` until `now`, in the virtual time of this process.
 void NoteBusy(int device, Nanos busy, Nanos now);

@@ -1,5 +1,7 @@
 #include "tools/emulated_gpu/device/clock_abi.h"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 
 #include "tools/emulated_gpu/device/lifecycle.h"
@@ -17,12 +19,20 @@ WEIR_EXPORTED int64_t weir_emulated_now_ns() { return Ready() == CUDA_SUCCESS ? 
 WEIR_EXPORTED void weir_emulated_charge(int kind, uint64_t count) {
   if (Ready() != CUDA_SUCCESS) return;
   const Costs& costs = Settings().profile->costs;
-  const double each[] = {costs.weir_op_us,      costs.weir_malloc_us, costs.weir_free_us,
-                         costs.weir_page_in_us, costs.weir_plan_us,   costs.weir_mapper_us};
+  const double each[] = {costs.weir_op_us,
+                         std::max(costs.weir_malloc_us - costs.torch_malloc_us, 0.0),
+                         std::max(costs.weir_free_us - costs.torch_free_us, 0.0),
+                         costs.weir_page_in_us,
+                         costs.weir_plan_us,
+                         costs.weir_mapper_us,
+                         costs.weir_event_us,
+                         costs.weir_touch_us,
+                         costs.weir_candidate_us};
+  static_assert(std::size(each) == WEIR_CHARGE_NANOSECONDS);
   if (kind == WEIR_CHARGE_NANOSECONDS) {
     ChargeHost(static_cast<Nanos>(count), Busy::kWeir);
   } else if (kind >= 0 && kind < WEIR_CHARGE_NANOSECONDS) {
-    ChargeHost(static_cast<Nanos>(count) * Micros(each[kind]), Busy::kWeir);
+    ChargeHost(Micros(static_cast<double>(count) * each[kind]), Busy::kWeir);
   }
 }
 

@@ -8,12 +8,15 @@
 
 // Work of Weir that a host thread does; the profile has the time of one of each (weir_op_us and so on).
 enum WeirEmulatedCharge {
-  WEIR_CHARGE_OP,          // an op observed: its tensors collected, touched, unpinned
-  WEIR_CHARGE_MALLOC,      // one allocation
-  WEIR_CHARGE_FREE,        // one free
-  WEIR_CHARGE_PAGE_IN,     // one decision what makes room, and for what
+  WEIR_CHARGE_OP,  // an op observed, its tensors not counted
+  WEIR_CHARGE_MALLOC,  // one allocation; what torch's own takes is part of an operator, so this is what is above it
+  WEIR_CHARGE_FREE,        // one free; the same
+  WEIR_CHARGE_PAGE_IN,     // one extent chosen to leave or to come back
   WEIR_CHARGE_PLAN,        // one entry of a plan
   WEIR_CHARGE_MAPPER,      // one hand-over to a thread that maps
+  WEIR_CHARGE_EVENT,       // an event of torch's observer that holds nothing
+  WEIR_CHARGE_TOUCH,       // one tensor of an op: found, pinned, released
+  WEIR_CHARGE_CANDIDATE,   // one extent that a choice of victims looks at
   WEIR_CHARGE_NANOSECONDS  // nothing of the profile: `count` nanoseconds
 };
 

@@ -18,23 +18,35 @@ constexpr uint64_t kHeld = uint64_t{3} << 62;
 uintptr_t PageUp(uintptr_t begin) { return (begin + kPage - 1) / kPage * kPage; }
 uintptr_t PageDown(uintptr_t end) { return end / kPage * kPage; }
 
-// Whether the system holds nothing for the pages in [first, last).
-bool AreAbsent(uintptr_t first, uintptr_t last) {
+// Calls `visit(begin)` for each page in [first, last) that the system holds something for, until it returns false. False then,
+// and when the system does not tell.
+template <typename Visit>
+bool ForEachHeld(uintptr_t first, uintptr_t last, const Visit& visit) {
   // Opened each time: an open file stays that of the process that forked this one.
   const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   if (pagemap < 0) return false;
-  bool absent = true;
+  bool goes_on = true;
   uint64_t entries[512];
-  for (uintptr_t page = first; page < last && absent;) {
+  for (uintptr_t page = first; page < last && goes_on;) {
     const size_t count = std::min<size_t>((last - page) / kPage, std::size(entries));
     const auto bytes = static_cast<ssize_t>(count * sizeof(uint64_t));
     const auto at = static_cast<off_t>(page / kPage * sizeof(uint64_t));
-    absent = pread(pagemap, entries, static_cast<size_t>(bytes), at) == bytes &&
-             std::none_of(entries, entries + count, [](uint64_t entry) { return (entry & kHeld) != 0; });
+    goes_on = pread(pagemap, entries, static_cast<size_t>(bytes), at) == bytes;
+    for (size_t i = 0; i < count && goes_on; ++i)
+      goes_on = (entries[i] & kHeld) == 0 || visit(page + i * kPage);
     page += count * kPage;
   }
   close(pagemap);
-  return absent;
+  return goes_on;
+}
+
+bool AreAbsent(uintptr_t first, uintptr_t last) {
+  return ForEachHeld(first, last, [](uintptr_t) { return false; });
+}
+
+bool IsZero(uintptr_t begin, uintptr_t end) {
+  const auto* bytes = reinterpret_cast<const char*>(begin);
+  return begin == end || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, end - begin - 1) == 0);
 }
 
 // Part of a page. One that is absent stays so: with transparent huge pages a touch may fill 2 MiB.
@@ -55,8 +67,11 @@ void DropPages(uintptr_t begin, size_t size) {
   Clear(last, end);
 }
 
-bool ArePagesUntouched(uintptr_t begin, size_t size) {
-  return AreAbsent(PageUp(begin), PageDown(begin + size));
+bool AreZeros(uintptr_t begin, size_t size) {
+  const uintptr_t end = begin + size;
+  return ForEachHeld(PageDown(begin), PageUp(end), [&](uintptr_t page) {
+    return IsZero(std::max(begin, page), std::min(end, page + kPage));
+  });
 }
 
 }  // namespace weir::emulated

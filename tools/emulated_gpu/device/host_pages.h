@@ -10,9 +10,9 @@ namespace weir::emulated {
 // The range reads as zeros from now on; its whole pages go back to the system. Private memory only.
 void DropPages(uintptr_t begin, size_t size);
 
-// Whether nothing was read or written in the whole pages of the range; true when it has none. False when the system does
-// not tell (/proc/self/pagemap).
-bool ArePagesUntouched(uintptr_t begin, size_t size);
+// Whether the range is zeros. Pages that nobody touched stay so. False when the system does not tell which those are
+// (/proc/self/pagemap).
+bool AreZeros(uintptr_t begin, size_t size);
 
 }  // namespace weir::emulated
 

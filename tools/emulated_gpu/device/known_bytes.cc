@@ -104,7 +104,7 @@ std::vector<PinnedPart> PinnedPartsOf(uintptr_t pinned, size_t size) {
     if (known) {
       add(end - pinned, Origin::kKnown);
     } else {
-      add(end - pinned, ArePagesUntouched(begin, end - begin) ? Origin::kUnknown : Origin::kOwn);
+      add(end - pinned, AreZeros(begin, end - begin) ? Origin::kUnknown : Origin::kOwn);
     }
   });
   add(size, Origin::kOwn);

@@ -32,7 +32,8 @@ struct KnownPart {
 std::vector<KnownPart> PartsOf(uintptr_t address, size_t size);
 
 // Pinned memory holds what the host wrote, which nobody sees. But what a copy from the device brought there may be unknown
-// and is then absent (host_pages.h), until the host writes to it. Those are remembered.
+// and reads as zeros then, until the host writes to it. Those parts are remembered, as what was skipped of pageable memory is
+// (skipped_host.h).
 void RememberCopiedOut(uintptr_t pinned, const std::vector<KnownPart>& parts);
 void ForgetPinned(uintptr_t pinned, size_t size);
 // kOwn: written by the host, as far as one can tell.

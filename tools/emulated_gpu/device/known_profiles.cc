@@ -31,12 +31,17 @@ free_us 50            # [U]
 pin_us_per_mib 479    # [R] 0.49 s/GiB, one thread, rapidsai/cudf#23457
 vmm_reserve_us 10     # [R] 9 to 19 us for 8 GB, justinchuby/onnx-genai
 nvme_us 80            # [U] latency of one request
-weir_op_us 0.3        # [U] until measured: tools/bench_host
-weir_malloc_us 0.1    # [U] until measured: tools/bench_host
-weir_free_us 0.1      # [U] until measured: tools/bench_host
-weir_page_in_us 1     # [U] until measured: tools/bench_host
-weir_plan_us 1        # [U] until measured: tools/bench_host
-weir_mapper_us 1      # [U] until measured: tools/bench_host
+torch_malloc_us 0.327 # [R] tools/bench_host on an AMD EPYC, as the next eight
+torch_free_us 0.2     # [R]
+weir_op_us 0.285      # [R]
+weir_event_us 0.033   # [R]
+weir_touch_us 0.027   # [R]
+weir_malloc_us 0.41   # [R]
+weir_free_us 0.172    # [R]
+weir_page_in_us 0.365 # [R]
+weir_candidate_us 0.046  # [R]
+weir_plan_us 1        # [U] Weir does not plan yet
+weir_mapper_us 1      # [U] Weir has no such thread yet
 )";
 
 // Virtual memory calls per handle, by the numbers of an A100 under Linux.

@@ -59,6 +59,7 @@ Status Launch(const Shape& shape, CUstream handle, const Kernel& kernel, const A
     if (const Status refused = CheckCapture(*stream); refused != CUDA_SUCCESS) return refused;
   } else {
     Counted().launches.fetch_add(1, std::memory_order_relaxed);
+    if (!Settings().checks || kernel.parameters == nullptr) NoteBlindLaunch();
   }
   const ArgumentPointers pointers = Settings().checks
                                         ? CheckArguments(kernel, arguments, shape.grid[0], shape.grid[1])
@@ -81,6 +82,13 @@ Status LaunchLibraryCall(const char* name) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Counted().launches.fetch_add(1, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+Status LaunchUnknownLibraryCall(const char* name) {
+  if (const Status refused = LaunchLibraryCall(name); refused != CUDA_SUCCESS) return refused;
+  Counted().unchecked_launches.fetch_add(1, std::memory_order_relaxed);
+  NoteBlindLaunch();
   return CUDA_SUCCESS;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/emulated_gpu/device/addresses.h"
 #include "tools/emulated_gpu/device/capture.h"
 #include "tools/emulated_gpu/device/contexts.h"
+#include "tools/emulated_gpu/device/host_ram.h"
 #include "tools/emulated_gpu/device/known_bytes.h"
 #include "tools/emulated_gpu/device/live_blocks.h"
 #include "tools/emulated_gpu/device/order.h"
@@ -151,10 +152,14 @@ Status AllocatePinned(void** address, size_t size) {
   *address = nullptr;
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (const Status refused = CheckUnsafeCall(); refused != CUDA_SUCCESS) return refused;
+  if (!PinHostBytes(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   ChargePinning(size);
   void* found = mmap(nullptr, AlignUp(size, kPage), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (found == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (found == MAP_FAILED) {
+    UnpinHostBytes(size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   std::lock_guard<std::mutex> lock(mutex);
   const auto begin = reinterpret_cast<uintptr_t>(found);
   host_ranges[begin] = {size, false, CurrentDevice()};
@@ -183,6 +188,7 @@ Status FreePinned(void* address) {
   RegionsRemoved(reinterpret_cast<uintptr_t>(address), size, "cuMemFreeHost");
   ForgetPinned(reinterpret_cast<uintptr_t>(address), size);
   munmap(address, AlignUp(size, kPage));
+  UnpinHostBytes(size);
   return CUDA_SUCCESS;
 }
 
@@ -196,6 +202,7 @@ Status RegisterHost(void* address, size_t size) {
   if (overlapping != host_ranges.end() && overlapping->first + overlapping->second.size > begin) {
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   }
+  if (!PinHostBytes(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   host_ranges[begin] = {size, true, CurrentDevice()};
   RegionAdded(begin, size, begin, /*host=*/true);
   return CUDA_SUCCESS;
@@ -208,6 +215,7 @@ Status UnregisterHost(void* address) {
   if (range == host_ranges.end() || !range->second.registered) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   RegionsRemoved(range->first, range->second.size, "cuMemHostUnregister");
   ForgetPinned(range->first, range->second.size);
+  UnpinHostBytes(range->second.size);
   host_ranges.erase(range);
   return CUDA_SUCCESS;
 }

@@ -17,7 +17,8 @@ Status AllocateDevice(uintptr_t* address, size_t size);
 // Unknown and twice freed addresses are reported and give INVALID_VALUE. Address 0 is fine.
 Status FreeDevice(uintptr_t address);
 
-// Pinned host memory; costs nothing until it is touched. INVALID_VALUE for a size of 0.
+// Pinned host memory; costs nothing until it is touched. INVALID_VALUE for a size of 0, OUT_OF_MEMORY beyond the host's RAM
+// (host_ram.h).
 Status AllocatePinned(void** address, size_t size);
 Status FreePinned(void* address);
 Status RegisterHost(void* address, size_t size);

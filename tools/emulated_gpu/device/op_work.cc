@@ -1,6 +1,7 @@
 #include "tools/emulated_gpu/device/op_work.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "tools/emulated_gpu/device/capture.h"
@@ -67,7 +68,7 @@ struct OpOnStack {
   std::vector<WeirEmulatedAccess> accesses;  // by begin
   std::vector<LaunchedPointer> unknown;      // of launches, in no tensor of any op
   Carried carried;
-  bool launched;
+  bool launched, computed;
 };
 
 // Frames are kept for the next op, so that no op allocates.
@@ -82,6 +83,8 @@ thread_local std::vector<Access> found;
 
 // Tensors of one op seldom overlap, and a pointer is mostly a tensor's first byte: this many before it are looked at.
 constexpr size_t kLookedAt = 8;
+// Of a tensor in more rows the gaps must be known too.
+constexpr size_t kMostRows = 4096;
 
 Access FromAbi(const WeirEmulatedAccess& access) {
   return {access.begin, access.size, static_cast<Use>(access.use), access.pitch, access.rows};
@@ -209,7 +212,7 @@ void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
   op.unknown.clear();
   op.time = {};
   op.carried = static_cast<Carried>(carried);
-  op.launched = false;
+  op.launched = op.computed = false;
   if (work != nullptr) op.time.work = *work;
   if (count > 1) {
     std::sort(op.accesses.begin(), op.accesses.end(),
@@ -233,11 +236,42 @@ void EndOp(const WeirEmulatedAccess* results, size_t count, double moves) {
       break;
     }
   }
-  for (size_t i = 0; i < count && op.launched; ++i) ForgetAccess(FromAbi(results[i]));
+  for (size_t i = 0; i < count && op.launched && !op.computed; ++i) ForgetAccess(FromAbi(results[i]));
   if (op.time.open) op.time.work.bytes += moves * BytesOfNew(op, results, count);
   op.time.Finish();
   --stack.depth;
   SetCurrentOp(stack.depth == 0 ? "" : stack.ops[stack.depth - 1].name);
+}
+
+int AreKnown(const WeirEmulatedAccess* accesses, size_t count) {
+  if (CapturesUnderWay()) return 0;  // what is computed now would not be when the graph runs
+  for (size_t i = 0; i < count; ++i) {
+    const WeirEmulatedAccess& access = accesses[i];
+    if (access.rows > kMostRows && !IsKnown(access.begin, EndOf(access) - access.begin)) return 0;
+    for (size_t row = 0; row < access.rows && access.rows <= kMostRows; ++row) {
+      if (!IsKnown(access.begin + row * access.pitch, access.size)) return 0;
+    }
+  }
+  return 1;
+}
+
+void OpComputed(const char* name, const WeirEmulatedAccess* accesses, size_t count) {
+  if (stack.depth > 0 && std::strcmp(stack.ops[stack.depth - 1].name, name) == 0)
+    stack.ops[stack.depth - 1].computed = true;
+  for (size_t i = 0; i < count; ++i) {
+    const WeirEmulatedAccess& access = accesses[i];
+    if (access.use == WEIR_EMULATED_UNKNOWN || access.rows > kMostRows) continue;  // with gaps
+    for (size_t row = 0; row < access.rows; ++row)
+      RememberWritten(access.begin + row * access.pitch, access.size);
+  }
+}
+
+void SettleStream(void* handle) {
+  Stream* stream = FindStream(static_cast<CUstream>(handle), "operator");
+  if (stream == nullptr) return;
+  OrderLock lock(Order().mutex);
+  const Past past = stream->past;
+  RunLocked(lock, past);
 }
 
 Carried CarriedByOp() { return stack.depth == 0 ? Carried::kUnknown : stack.ops[stack.depth - 1].carried; }
@@ -305,6 +339,16 @@ GraphNode* NoteLibraryLaunch(Stream& stream, const char* what, const Access* acc
     NoteWork(stream, what, accesses, count, &kernel);
   }
   return node;
+}
+
+void NoteBlindLaunch() {
+  for (size_t depth = 0; depth < stack.depth; ++depth) {
+    OpOnStack& op = stack.ops[depth];
+    op.launched = true;
+    for (const WeirEmulatedAccess& access : op.accesses) {
+      if (access.use != WEIR_EMULATED_READ) ForgetAccess(FromAbi(access));
+    }
+  }
 }
 
 void FinishOps() {

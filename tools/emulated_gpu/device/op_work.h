@@ -5,7 +5,8 @@
 // that tensor, used as the op's schema says. Pointers that no op has (memory that the op allocated, workspaces) are
 // in flight but compared with nothing; those that turn out to be results of the op count as written when it ends.
 //
-// What an op's kernels write is not known any more (known_bytes.h): the tensors that it writes and, when it ends, its results.
+// What an op's kernels write is not known any more (known_bytes.h): the tensors that it writes and, when it ends, its results,
+// unless it computed them.
 //
 // The clock: each launch takes what every kernel takes, and the work of the op, which is known when it ends, comes after
 // its last launch. An op that a library call does has no work of its own.
@@ -33,6 +34,9 @@ void BeginOp(const char* name, const WeirEmulatedAccess* accesses, size_t count,
              int carried);
 void EndOp(const WeirEmulatedAccess* results, size_t count, double moves);
 void ChargeOp(int nested);
+int AreKnown(const WeirEmulatedAccess* accesses, size_t count);
+void OpComputed(const char* name, const WeirEmulatedAccess* accesses, size_t count);
+void SettleStream(void* stream);
 
 // A launch of kernel `what` (it lives as long as the process) with these pointers among its arguments. Values that are no
 // addresses of device or pinned memory do no harm.
@@ -45,6 +49,9 @@ GraphNode* NoteLibraryLaunch(Stream& stream, const char* what, const Access* acc
 
 // A call of a library that does the work of the op around it, with this memory.
 GraphNode* NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count);
+
+// A launch whose arguments nobody can read: it may write all that the ops around it write and return.
+void NoteBlindLaunch();
 
 // Gives the ops of this thread that have launched their time, before anything else that the clock sees.
 void FinishOps();

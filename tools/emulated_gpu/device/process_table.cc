@@ -150,6 +150,7 @@ ProcessSlot* ProcessTable::TakeSlotLocked() {
     taken->busy[device] = 0;
   }
   taken->now = 0;
+  taken->pinned = 0;
   taken->start = StartOf(pid);
   taken->pid = pid;
   return taken;
@@ -158,6 +159,7 @@ ProcessSlot* ProcessTable::TakeSlotLocked() {
 ProcessSlot* ProcessTable::LeaveLocked(ProcessSlot* slot) {
   if (slot == &alone) return slot;
   for (int device = 0; device < kMostDevices; ++device) alone.used[device] = slot->used[device].load();
+  alone.pinned = slot->pinned.load();
   slot->pid = 0;
   if (!AnyAlive(slots_)) unlink(path_.c_str());
   return &alone;

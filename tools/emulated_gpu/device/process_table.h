@@ -21,6 +21,7 @@ struct ProcessSlot {
   std::atomic<uint64_t>
       start;  // of the process, in ticks since the machine's start: tells a pid that is used again
   std::atomic<size_t> used[kMostDevices];
+  std::atomic<size_t> pinned;  // of the host
   std::atomic<Nanos> busy[kMostDevices];
   std::atomic<Nanos> now;
 };

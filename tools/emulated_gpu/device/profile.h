@@ -29,8 +29,11 @@ struct Costs {
   double malloc_us, free_us, pin_us_per_mib;
   // The host's memory and drives.
   double host_ram_gib, host_memory_gbps, nvme_read_gbps, nvme_write_gbps, nvme_us;
-  // Weir's own work on the host thread, per call (tools/bench_host).
-  double weir_op_us, weir_malloc_us, weir_free_us, weir_page_in_us, weir_plan_us, weir_mapper_us;
+  // Torch's own allocator, per call: part of op_us.
+  double torch_malloc_us, torch_free_us;
+  // Weir's own work on the host thread, for each (WeirEmulatedCharge; tools/bench_host).
+  double weir_op_us, weir_event_us, weir_touch_us, weir_malloc_us, weir_free_us, weir_page_in_us,
+      weir_candidate_us, weir_plan_us, weir_mapper_us;
 };
 
 struct Profile {

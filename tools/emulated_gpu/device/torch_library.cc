@@ -10,14 +10,19 @@
 #include "tools/emulated_gpu/device/op_work.h"
 #include "tools/emulated_gpu/device/profile.h"
 #include "tools/emulated_gpu/device/reports.h"
+#include "tools/emulated_gpu/device/skipped_host.h"
 #include "tools/emulated_gpu/device/timing.h"
 #include "tools/emulated_gpu/device/torch_abi.h"
+#include "tools/emulated_gpu/device/value_reads.h"
 
 namespace weir::emulated {
 namespace {
 
 void CountLaunch() { Counted().launches.fetch_add(1, std::memory_order_relaxed); }
 void ReportText(const char* text) { Report("%s", text); }
+void CountReads(int what) {
+  what == WEIR_EMULATED_WILL_COMPUTE ? ReadsStopCounting() : ReadsCountAgain(what == WEIR_EMULATED_COMPUTED);
+}
 
 std::string FolderOfThisLibrary() {
   Dl_info self;
@@ -45,8 +50,8 @@ bool ObservesOps() {
   return Settings().kernels == Kernels::kNone && (Settings().checks || Settings().timing);
 }
 
-// False when torch is not there yet.
-bool Load() {
+// Calls what the library of the torch in this process exports as `entry`. False when torch is not there yet.
+bool Call(const char* entry) {
   const std::string torch = TorchVersion();
   if (torch.empty()) return false;
   const std::string path = FolderOfThisLibrary() + "libweir_emulated_kernels_" + torch + ".so";
@@ -55,8 +60,8 @@ bool Load() {
     Note("no CPU kernels for torch %s: %s", torch.c_str(), dlerror());
     return true;
   }
-  const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, "weir_emulated_install"));
-  static const WeirEmulatedHost host = {6,
+  const auto install = reinterpret_cast<WeirEmulatedInstall>(dlsym(library, entry));
+  static const WeirEmulatedHost host = {8,
                                         ObservesOps() ? 1 : 0,
                                         Settings().kernels == Kernels::kCpu ? 1 : 0,
                                         CountLaunch,
@@ -66,6 +71,13 @@ bool Load() {
                                         BeginOp,
                                         EndOp,
                                         ChargeOp,
+                                        AreKnown,
+                                        OpComputed,
+                                        CountReads,
+                                        SettleStream,
+                                        SkipHostBytes,
+                                        ZeroHostBytes,
+                                        AreHostBytesSkipped,
                                         EndStep};
   if (install == nullptr || install(&host) != 0) Note("%s: could not be installed", path.c_str());
   return true;
@@ -77,7 +89,12 @@ void LoadTorchLibrary() {
   static std::mutex mutex;
   static bool done = false;
   std::lock_guard<std::mutex> lock(mutex);
-  if (!done) done = Load();
+  if (!done) done = Call("weir_emulated_install");
 }
 
 }  // namespace weir::emulated
+
+extern "C" __attribute__((visibility("default"))) void weir_emulated_torch_imported(void) {
+  using namespace weir::emulated;
+  if (Settings().kernels == Kernels::kNone) Call("weir_emulated_import");
+}

@@ -31,11 +31,8 @@ void Move(const Ends& ends, size_t offset, size_t size, std::vector<Transfer>& m
 
 std::vector<Transfer> FromHost(const Ends& ends, size_t bytes) {
   using Origin = PinnedPart::Origin;
-  const std::vector<PinnedPart> parts = ends.from_side == Side::kPinned
-                                            ? PinnedPartsOf(ends.From(), bytes)
-                                            : std::vector<PinnedPart>{{0, bytes, Origin::kOwn}};
   std::vector<Transfer> moves;
-  for (const PinnedPart& part : parts) {
+  for (const PinnedPart& part : PinnedPartsOf(ends.From(), bytes)) {
     const bool known =
         part.origin == Origin::kKnown || (part.origin == Origin::kOwn && part.size <= MostMoved());
     if (known) {

@@ -15,7 +15,9 @@ constexpr size_t kMostPrinted = 20;
 
 std::mutex mutex;
 auto& reads = *new std::vector<ValueRead>;  // guarded by mutex; by first read
-thread_local int by_computed = 0;
+// Per operator that will be computed: the bytes that were read before it. `not_counted` are those until now.
+thread_local std::vector<size_t> computed_ops;
+thread_local size_t not_counted = 0;
 
 std::string FirstFrame(const ShortStack& stack) {
   const std::string frames = NameFrames(stack);
@@ -27,7 +29,10 @@ std::string Places(size_t count) { return std::to_string(count) + (count == 1 ? 
 }  // namespace
 
 void NoteRead(Carried carried, size_t bytes) {
-  if (by_computed > 0) return;
+  if (!computed_ops.empty()) {
+    not_counted += bytes;
+    return;
+  }
   const ShortStack stack = TakeStack();
   // What an allocator takes out of the way comes back; nobody looks at it.
   if (CallerIs(stack, "libweir_core.so")) return;
@@ -85,7 +90,14 @@ void ReadsAtExit() {
   if (all.size() > kMostPrinted) Note("values: and %s more", Places(all.size() - kMostPrinted).c_str());
 }
 
-ReadsByComputed::ReadsByComputed() { ++by_computed; }
-ReadsByComputed::~ReadsByComputed() { --by_computed; }
+void ReadsStopCounting() { computed_ops.push_back(not_counted); }
+
+void ReadsCountAgain(bool computed) {
+  if (computed) not_counted = computed_ops.back();
+  computed_ops.pop_back();
+  if (!computed_ops.empty() || not_counted == 0) return;
+  NoteRead(Carried::kUnknown, not_counted);
+  not_counted = 0;
+}
 
 }  // namespace weir::emulated

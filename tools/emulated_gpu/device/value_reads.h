@@ -36,14 +36,10 @@ std::vector<ValueRead> ReadsOfRun();
 // With kernels `none` and WEIR_EMULATED_TIMING=1: some lines on stderr.
 void ReadsAtExit();
 
-// While one lives, reads of this thread do not count: an operator reads, and its results will be computed.
-class ReadsByComputed {
- public:
-  ReadsByComputed();
-  ~ReadsByComputed();
-  ReadsByComputed(const ReadsByComputed&) = delete;
-  ReadsByComputed& operator=(const ReadsByComputed&) = delete;
-};
+// Between the two, reads of this thread do not count: an operator reads, and its results will be computed. If they were not
+// in the end, the reads count after all. They nest.
+void ReadsStopCounting();
+void ReadsCountAgain(bool computed);
 
 }  // namespace weir::emulated
 

@@ -23,7 +23,7 @@ extern "C" {
 
 // A cuBLAS routine: a launch with kernels `none`, an error by name with kernels `cpu`.
 [[gnu::visibility("hidden")]] int weir_compute_cublas(const char* name) {
-  return LaunchLibraryCall(name) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  return LaunchUnknownLibraryCall(name) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 [[gnu::visibility("hidden")]] int weir_refuse_cudnn(const char* name) {

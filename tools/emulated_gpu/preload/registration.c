@@ -1,8 +1,11 @@
-// What CUDA code registers from static initialisers, during `import torch`. Nothing is loaded here: the names
-// of the kernels and the device variables are kept, so that a launch can be named and a variable can be given
-// memory.
+// What CUDA code registers from static initialisers, during `import torch`. The names of the kernels and the device variables
+// are kept, so that a launch can be named and a variable can be given memory. With kernels `cpu` nothing is loaded here; with
+// kernels `none` the emulator learns that torch's CUDA library is being loaded, when its CPU library is ready.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "preload.h"
 
@@ -60,8 +63,23 @@ EXPORT void** __cudaRegisterFatBinary(void* image) {
   return ((void** (*)(void*))weir_entry_point("__cudaRegisterFatBinary"))(image);
 }
 
+static void tell_of_torch(void* caller) {
+  static int told;
+  Dl_info from;
+  const char* kernels = getenv("WEIR_KERNELS");
+  if (told || kernels == NULL || strcmp(kernels, "none") != 0) return;
+  if (dladdr(caller, &from) == 0 || from.dli_fname == NULL ||
+      strstr(from.dli_fname, "libtorch_cuda.so") == NULL)
+    return;
+  told = 1;
+  ((void (*)(void))weir_entry_point("weir_emulated_torch_imported"))();
+}
+
 EXPORT void __cudaRegisterFatBinaryEnd(void** handle) {
-  if (weir_emulation_wanted()) return;
+  if (weir_emulation_wanted()) {
+    tell_of_torch(__builtin_return_address(0));
+    return;
+  }
   ((void (*)(void**))weir_entry_point("__cudaRegisterFatBinaryEnd"))(handle);
 }
 

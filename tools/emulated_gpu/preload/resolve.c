@@ -41,8 +41,8 @@ static int hides_real_driver(void) {
   const char* path = real_driver();
   if (path == NULL) return 0;
   fprintf(stderr,
-          "weir: emulated GPU: refused, a real NVIDIA driver is here (%s): use `weir run --gpu emulated`, or "
-          "unset "
+          "weir: emulated GPU: refused, a real NVIDIA driver is here (%s): use `weir run --gpu emulated "
+          "--beside-real-gpu`, or unset "
           "LD_PRELOAD and WEIR_GPU\n",
           path);
   return 1;

@@ -39,25 +39,6 @@ DispatchKeySet CpuKeyFor(DispatchKeySet keys) {
   }
 }
 
-IValue LendValue(Lending& lending, const IValue& value, bool written) {
-  if (value.isTensor()) return lending.Lend(value.toTensor(), written);
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> lent;
-    for (const at::Tensor& tensor : value.toTensorVector()) lent.push_back(lending.Lend(tensor, written));
-    return lent;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> lent;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      lent.push_back(tensor.has_value() ? std::optional<at::Tensor>(lending.Lend(*tensor, written))
-                                        : std::nullopt);
-    }
-    return lent;
-  }
-  if (value.isDevice() && value.toDevice().is_cuda()) return IValue(c10::Device(c10::kCPU));
-  return value;
-}
-
 void NoteResults(Lending& lending, const IValue& value) {
   if (value.isTensor()) lending.NoteResult(value.toTensor());
   if (!value.isTensorList()) return;
@@ -74,28 +55,12 @@ IValue TakeValue(Lending& lending, const IValue& value) {
   return value;
 }
 
-std::optional<at::Generator> GivenGenerator(const Stack& stack, size_t first) {
-  for (size_t i = first; i < stack.size(); ++i) {
-    if (stack[i].isGenerator()) return stack[i].toGenerator();
-  }
-  return std::nullopt;
-}
-
 bool Draws(const c10::OperatorHandle& op) {
   if (op.hasTag(at::Tag::nondeterministic_seeded)) return true;
   for (const c10::Argument& argument : op.schema().arguments()) {
     if (argument.name() == "generator") return true;
   }
   return false;
-}
-
-// Runs the CPU kernel with nothing of torch's above it: no autograd, no autocast, no record functions (its
-// inner ops are CPU ops that a CUDA op would not show).
-void Redispatch(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack) {
-  at::AutoDispatchBelowADInplaceOrView below_autograd;
-  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  at::RecordFunctionGuard no_record_functions(false);
-  op.redispatchBoxed(key, stack);
 }
 
 // A CUDA op allocates its results before it takes a pointer to its arguments, so that is where an allocator's
@@ -182,6 +147,39 @@ void CopyBetweenDevices(const at::Tensor& to, const at::Tensor& from) {
 }
 
 }  // namespace
+
+IValue LendValue(Lending& lending, const IValue& value, bool written) {
+  if (value.isTensor()) return lending.Lend(value.toTensor(), written);
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> lent;
+    for (const at::Tensor& tensor : value.toTensorVector()) lent.push_back(lending.Lend(tensor, written));
+    return lent;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> lent;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+      lent.push_back(tensor.has_value() ? std::optional<at::Tensor>(lending.Lend(*tensor, written))
+                                        : std::nullopt);
+    }
+    return lent;
+  }
+  if (value.isDevice() && value.toDevice().is_cuda()) return IValue(c10::Device(c10::kCPU));
+  return value;
+}
+
+std::optional<at::Generator> GivenGenerator(const Stack& stack, size_t first) {
+  for (size_t i = first; i < stack.size(); ++i) {
+    if (stack[i].isGenerator()) return stack[i].toGenerator();
+  }
+  return std::nullopt;
+}
+
+void Redispatch(const c10::OperatorHandle& op, DispatchKeySet key, Stack* stack) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  at::RecordFunctionGuard no_record_functions(false);
+  op.redispatchBoxed(key, stack);
+}
 
 void RunOnCpu(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const OpName name(op.operator_name().name.c_str());

@@ -2,7 +2,12 @@
 #ifndef WEIR_EMULATED_GPU_TORCH_KERNELS_BOXED_H_
 #define WEIR_EMULATED_GPU_TORCH_KERNELS_BOXED_H_
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+// Generator.h needs the whole Tensor.
+#include <ATen/core/Generator.h>
+
+#include <optional>
 
 namespace weir::emulated {
 
@@ -20,6 +25,16 @@ void RefuseByName(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
 // An op that is composite on the CPU and has a kernel of its own on CUDA: the composite version, on the CUDA
 // tensors.
 void RunComposite(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+// ---- parts of RunOnCpu
+class Lending;
+// The value with its CUDA tensors lent, a CUDA device turned into the CPU.
+c10::IValue LendValue(Lending& lending, const c10::IValue& value, bool written);
+// Runs the kernel at `key` with nothing of torch's above it: no autograd, no autocast, no record functions (its
+// inner ops are CPU ops that a CUDA op would not show).
+void Redispatch(const c10::OperatorHandle& op, c10::DispatchKeySet key, torch::jit::Stack* stack);
+// The first generator among the arguments, which begin at `first`.
+std::optional<at::Generator> GivenGenerator(const torch::jit::Stack& stack, size_t first);
 
 }  // namespace weir::emulated
 

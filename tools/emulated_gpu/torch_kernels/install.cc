@@ -9,7 +9,9 @@
 #include "tools/emulated_gpu/torch_kernels/boxed.h"
 #include "tools/emulated_gpu/torch_kernels/cuda_only.h"
 #include "tools/emulated_gpu/torch_kernels/host.h"
+#include "tools/emulated_gpu/torch_kernels/known_values.h"
 #include "tools/emulated_gpu/torch_kernels/observer.h"
+#include "tools/emulated_gpu/torch_kernels/skipped_init.h"
 #include "tools/emulated_gpu/torch_kernels/treatment.h"
 
 namespace weir::emulated {
@@ -83,8 +85,17 @@ const WeirEmulatedHost& Host() { return *host_table; }
 
 }  // namespace weir::emulated
 
+extern "C" __attribute__((visibility("default"))) int weir_emulated_import(const WeirEmulatedHost* host) {
+  if (host->version != 8) return 1;
+  weir::emulated::host_table = host;
+  weir::emulated::SilentWarnings silent;
+  c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  weir::emulated::SkipInitialisation();
+  return 0;
+}
+
 extern "C" __attribute__((visibility("default"))) int weir_emulated_install(const WeirEmulatedHost* host) {
-  if (host->version != 6) return 1;
+  if (host->version != 8) return 1;
   weir::emulated::host_table = host;
   if (host->cpu_kernels != 0) {
     // The CPU has no cuDNN: ops compose as they do there.
@@ -93,7 +104,12 @@ extern "C" __attribute__((visibility("default"))) int weir_emulated_install(cons
     weir::emulated::RegisterKernels();
     weir::emulated::ObserveHostTime();
   }
-  if (host->observe_ops != 0) weir::emulated::ObserveOps();
+  if (host->observe_ops != 0) {
+    weir::emulated::SilentWarnings silent;
+    c10::WarningUtils::WarningHandlerGuard guard(&silent);
+    weir::emulated::ComputeKnownValues();
+    weir::emulated::ObserveOps();
+  }
   weir::emulated::ObserveSteps();
   return 0;
 }

@@ -79,7 +79,9 @@ at::Tensor Lending::Lend(const at::Tensor& tensor, bool written) {
 Lending::LentStorage& Lending::LendStorage(const at::Tensor& tensor, bool written) {
   const c10::Storage& storage = tensor.storage();
   void* bytes = nullptr;
-  if (storage.nbytes() > 0 || written) {
+  if (announced_) {
+    bytes = BytesOf(storage);
+  } else if (storage.nbytes() > 0 || written) {
     bytes = written ? storage.mutable_data() : const_cast<void*>(storage.data());
   }
   AddBytes(tensor, written, accesses_);
@@ -115,7 +117,13 @@ void Lending::Run(const WeirEmulatedAccess* accesses, size_t count, const WeirEm
       "WEIR_KERNELS=none captures them");
 }
 
+void Lending::Settle() { Host().settle(CurrentStream()); }
+
 void Lending::WritesNow(const c10::Storage& storage, size_t size) {
+  if (announced_) {
+    Settle();
+    return;
+  }
   const WeirEmulatedAccess access{
       reinterpret_cast<uintptr_t>(BytesOf(storage)), size, WEIR_EMULATED_WRITE, 0, 1, 0, 1};
   const WeirEmulatedWork work{moves_ * static_cast<double>(size), 0, WEIR_EMULATED_FP32};
@@ -132,7 +140,7 @@ void Lending::TakeBackStorage(LentStorage& storage) {
                                                               caffe2::TypeMeta::Make<uint8_t>());
   whole.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(storage.original.nbytes())});
   whole.resize_({static_cast<int64_t>(size)});  // CUDA's own resize_: grows the storage through its allocator
-  void* grown = storage.original.mutable_data();
+  void* grown = announced_ ? BytesOf(storage.original) : storage.original.mutable_data();
   WritesNow(storage.original, size);
   std::memcpy(grown, bytes, size);
 }

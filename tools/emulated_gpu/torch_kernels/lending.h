@@ -22,12 +22,22 @@ class Lending {
   // `op` names the work in reports and outlives the process. For the clock: `moves` is how often new results are moved.
   explicit Lending(const char* op, double moves = 1) : op_(op), moves_(moves) {}
 
+  // For an op whose work was announced already, and whose storages were asked for their pointers: acts on no flag or hook.
+  static Lending Announced(const char* op) {
+    Lending lending(op);
+    lending.announced_ = true;
+    return lending;
+  }
+
   // A CPU tensor over the bytes of `tensor`; anything that is not a CUDA tensor comes back as it is.
   at::Tensor Lend(const at::Tensor& tensor, bool written);
 
   // Before the kernel, when all is lent: tells the emulator what it reads and writes on the current stream, and returns
   // when what it comes after has run. `work` is what the op does with its arguments.
   void RunsNow(const WeirEmulatedWork* work = nullptr);
+
+  // What was queued on the current stream has run.
+  static void Settle();
 
   // After the kernel: resized or restrided arguments get their new shape and bytes.
   void TakeBackArguments();
@@ -68,6 +78,7 @@ class Lending {
 
   const char* const op_;
   const double moves_;
+  bool announced_ = false;
   Accesses accesses_;
   // List ops have thousands of arguments: each is found by address. A deque keeps references valid.
   std::deque<LentStorage> storages_;
