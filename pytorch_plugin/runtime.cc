@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
 #include "allocator/base/size_text.h"
@@ -27,6 +28,9 @@ absl::Status Runtime::Start(const WeirHost& host) {
   LockHolder lock(&mutex_);
   if (has_started_) return started_;
   has_started_ = true;
+  // The order of locks is that of their ranks. Debian's Abseil also looks for cycles, at every lock and under one
+  // spinlock of the process.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   host_ = host;
   absl::StatusOr<Options> options = OptionsFromEnvironment();
   std::vector<UnknownOption> unknown = FindUnknownOptions(ReadEnvironment());

@@ -237,8 +237,8 @@ constexpr OptionRow kTable[] = {
      "--vram", false, ReadVram},
     {"WEIR_RAM", "size", "bytes", "auto", "auto | SIZE",
      "The pinned RAM that this process may use for what does not fit: `auto` is half of what the machine or "
-     "the container "
-     "has available at start, divided by the local ranks.",
+     "the container has available at start (of the profile's RAM on an emulated GPU with kernels `none`), "
+     "divided by the local ranks.",
      "--ram", false, ReadRam},
     {"WEIR_POLICY", "choice", "", "auto", "auto | lru",
      "Who chooses what leaves the GPU first: `lru` is the least recently used, `auto` is at present the "
