@@ -33,11 +33,11 @@ vmm_reserve_us 10     # [R] 9 to 19 us for 8 GB, justinchuby/onnx-genai
 nvme_us 80            # [U] latency of one request
 torch_malloc_us 0.327 # [R] tools/bench_host on an AMD EPYC, as the next eight
 torch_free_us 0.2     # [R]
-weir_op_us 0.285      # [R]
+weir_op_us 0.226      # [R]
 weir_event_us 0.033   # [R]
-weir_touch_us 0.027   # [R]
-weir_malloc_us 0.41   # [R]
-weir_free_us 0.172    # [R]
+weir_touch_us 0.031   # [R]
+weir_malloc_us 0.331  # [R]
+weir_free_us 0.122    # [R]
 weir_page_in_us 0.365 # [R]
 weir_candidate_us 0.046  # [R]
 weir_plan_us 1        # [U] Weir does not plan yet
