@@ -21,9 +21,9 @@ def gpt():
 
 def resnet50():
     """The step of ResNet-50 in mixed precision, 256 images."""
-    sys.path.insert(0, str(ROOT / "tools" / "published_steps"))
-    import job
-    return job.resnet50(256, mixed=True)
+    sys.path.insert(0, str(ROOT / "tools" / "published"))
+    import step_jobs
+    return step_jobs.resnet50(256, mixed=True)
 
 
 def job(model: str):
