@@ -1,4 +1,4 @@
-// The preload library of the emulated GPU: what its three C files share. Links nothing but libc.
+// The preload library of the emulated GPU: what its C files share. Links nothing but libc.
 // It is inert until a cuda or cuBLAS entry point is called, so that every child process may inherit
 // LD_PRELOAD.
 #ifndef WEIR_EMULATED_GPU_PRELOAD_H_
