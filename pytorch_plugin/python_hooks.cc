@@ -45,7 +45,8 @@ const Python& Api() {
     Find("PyGILState_GetThisThreadState", &found.thread);
     Find("PyEval_SaveThread", &found.save_thread);
     Find("PyEval_RestoreThread", &found.restore_thread);
-    Find("_Py_IsFinalizing", &found.is_finalizing);
+    Find("Py_IsFinalizing", &found.is_finalizing);  // 3.13 and later
+    if (found.is_finalizing == nullptr) Find("_Py_IsFinalizing", &found.is_finalizing);
     return found;
   }();
   return api;

@@ -32,7 +32,8 @@ void Run() {
   Python<int()>("PyGILState_Ensure")();
   void* state = Python<void*()>("PyEval_SaveThread")();
   known = true;
-  auto* const is_finalizing = Python<int()>("_Py_IsFinalizing");
+  auto* is_finalizing = Python<int()>("Py_IsFinalizing");  // 3.13 and later
+  if (is_finalizing == nullptr) is_finalizing = Python<int()>("_Py_IsFinalizing");
   while (is_finalizing() == 0) sched_yield();
   TakeGil(state);
 }

@@ -1,4 +1,4 @@
-"""A training job whose speed was published: job.py NAME, one of JOBS. Runs a few steps in eager PyTorch, on whatever card there is.
+"""A training job whose speed was published: step_jobs.py NAME, one of JOBS. Runs a few steps in eager PyTorch, on whatever card there is.
 A job is a generator that does a step each time."""
 import pathlib
 import sys

@@ -13,8 +13,8 @@
 
 // Whether the interpreter shuts down and knows this thread.
 static int python_wants_it_gone(void) {
-  int (*is_finalizing)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
-  if (is_finalizing == NULL) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+  int (*is_finalizing)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing");  // 3.13 and later
+  if (is_finalizing == NULL) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
   void* (*state)(void) = (void* (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
   return is_finalizing != NULL && state != NULL && is_finalizing() && state() != NULL;
 }
