@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <set>
 #include <vector>
@@ -105,6 +106,29 @@ TEST(AccessMap, WholeWrites_MakeOneSegmentOfMany) {
   EXPECT_EQ(map.size(), 1u);
   EXPECT_TRUE(map.Add(50, 51, {1, 1, 0, false, {}}, {1, 1, 0, nullptr}, {}, &conflict));
   EXPECT_EQ(conflict.tick, 101u);
+}
+
+// A kernel of stream 0 was enqueued, stream 1 came after it and read; only then it is told what the kernel wrote.
+TEST(AccessMap, Add_Late_CountsAsOfThen) {
+  AccessMap map;
+  PlaceAccess conflict;
+  const Past writer{0, 1, 0, nullptr}, ordered{1, 1, 0, std::make_shared<const Ticks>(Ticks{1})};
+  map.Add(0, 50, {1, 1, 2, false, {}}, ordered, {}, &conflict);
+  EXPECT_FALSE(map.Add(0, 100, {0, 1, 1, true, {}}, writer, {}, &conflict));
+  EXPECT_TRUE(map.Add(60, 70, {2, 1, 3, false, {}}, {2, 1, 0, nullptr}, {}, &conflict));
+  EXPECT_EQ(conflict.work, 1u);
+  EXPECT_TRUE(map.Add(10, 20, {3, 1, 4, true, {}}, {3, 1, 0, std::make_shared<const Ticks>(Ticks{1})}, {},
+                      &conflict));
+  EXPECT_EQ(conflict.work, 2u);  // the reader is still known
+}
+
+TEST(AccessMap, Add_LateUnorderedWithEarlierOnes_IsAConflict) {
+  AccessMap map;
+  PlaceAccess conflict;
+  map.Add(0, 50, {1, 1, 1, false, {}}, {1, 1, 0, nullptr}, {}, &conflict);
+  map.Add(0, 50, {2, 1, 3, false, {}}, {2, 1, 0, nullptr}, {}, &conflict);
+  EXPECT_TRUE(map.Add(0, 50, {0, 1, 2, true, {}}, {0, 1, 0, nullptr}, {}, &conflict));
+  EXPECT_EQ(conflict.work, 1u);
 }
 
 }  // namespace

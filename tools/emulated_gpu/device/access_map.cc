@@ -52,7 +52,7 @@ bool Meet(const Pattern& one, const Pattern& other, Place begin, Place end) {
 
 bool AccessMap::Add(Place begin, Place end, const PlaceAccess& access, const Past& past,
                     const Ticks& completed, PlaceAccess* conflict) {
-  bool found = false;
+  bool found = false, newest = true;
   if (segments_.size() > drop_at_) DropComplete(completed);
   auto segment = SplitAt(begin);
   SplitAt(end);
@@ -65,6 +65,10 @@ bool AccessMap::Add(Place begin, Place end, const PlaceAccess& access, const Pas
     }
     auto& accesses = segment->second.accesses;
     for (const PlaceAccess& before : accesses) {
+      if (before.work > access.work) {
+        newest = false;
+        continue;
+      }
       if (found || (!before.write && !access.write) || before.index == access.index) continue;
       if (Complete(before, completed) || Ordered(before, past)) continue;
       if (!Meet(before.pattern, access.pattern, segment->first, segment->second.end)) continue;
@@ -73,7 +77,8 @@ bool AccessMap::Add(Place begin, Place end, const PlaceAccess& access, const Pas
     }
     accesses.erase(std::remove_if(accesses.begin(), accesses.end(),
                                   [&](const PlaceAccess& before) {
-                                    return Complete(before, completed) || Replaces(access, before);
+                                    return Complete(before, completed) ||
+                                           (before.work <= access.work && Replaces(access, before));
                                   }),
                    accesses.end());
     if (accesses.size() == kMostAccesses) accesses.erase(accesses.begin());
@@ -82,7 +87,7 @@ bool AccessMap::Add(Place begin, Place end, const PlaceAccess& access, const Pas
     ++segment;
   }
   // One segment again where one access replaced all others; cuts would only grow more otherwise.
-  if (access.write && access.pattern.pitch == 0) {
+  if (newest && access.write && access.pattern.pitch == 0) {
     const auto first = std::next(segments_.find(begin));
     if (first != segments_.end() && first->first < end) {
       segments_.erase(first, segments_.lower_bound(end));

@@ -32,7 +32,7 @@ bool Meet(const Pattern& one, const Pattern& other, Place begin, Place end);
 struct PlaceAccess {
   uint32_t index = 0;  // of the stream
   Tick tick = 0;
-  uint64_t work = 0;  // the caller's number
+  uint64_t work = 0;  // the caller's number, which grows
   bool write = false;
   Pattern pattern;
 };
@@ -40,7 +40,7 @@ struct PlaceAccess {
 class AccessMap {
  public:
   // Adds an access to [begin, end) and gives the first earlier one that it conflicts with and that is neither complete
-  // nor in `past`, or none: false.
+  // nor in `past`, or none: false. Accesses of works with higher numbers, where this one is told late, are no earlier ones.
   bool Add(Place begin, Place end, const PlaceAccess& access, const Past& past, const Ticks& completed,
            PlaceAccess* conflict);
   // A write in [begin, end) that is not complete.

@@ -26,9 +26,9 @@ static_assert(static_cast<int>(Carried::kUnknown) == WEIR_EMULATED_CARRIES_UNKNO
               static_cast<int>(Carried::kFloats) == WEIR_EMULATED_CARRIES_FLOATS);
 
 struct LaunchedPointer {
-  Stream* stream;
   uintptr_t address;
   GraphNode* node;  // of a launch that was captured, else null
+  NotedWork work;   // else
 };
 
 // What an op has done for the clock and is yet to take time.
@@ -231,7 +231,7 @@ void EndOp(const WeirEmulatedAccess* results, size_t count, double moves) {
       if (pointer.node != nullptr) {
         AddToCapturedKernel(pointer.node, written);
       } else {
-        NoteWork(*pointer.stream, "result of the op's kernel", &written, 1);
+        NoteLateAccess(pointer.work, written);
       }
       break;
     }
@@ -296,14 +296,17 @@ GraphNode* NoteLaunch(Stream& stream, const char* what, const uintptr_t* pointer
     }
     if (known) continue;
     found.push_back({pointers[i], 1, Use::kUnknown});
-    if (unknown != nullptr) unknown->push_back({&stream, pointers[i], nullptr});
+    if (unknown != nullptr) unknown->push_back({pointers[i], nullptr, {}});
   }
-  GraphNode* node = NoteLaunchOfOp(stream, what, found.data(), found.size());
-  for (size_t i = known_before; unknown != nullptr && i < unknown->size(); ++i) (*unknown)[i].node = node;
-  return node;
+  const Launched launched = NoteLaunchOfOp(stream, what, found.data(), found.size());
+  for (size_t i = known_before; unknown != nullptr && i < unknown->size(); ++i) {
+    (*unknown)[i].node = launched.node;
+    (*unknown)[i].work = launched.work;
+  }
+  return launched.node;
 }
 
-GraphNode* NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count) {
+Launched NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count) {
   OpTime* time = stack.depth == 0 ? nullptr : &stack.ops[stack.depth - 1].time;
   if (time != nullptr) {
     time->open = time->open || time->stream == nullptr;
@@ -312,15 +315,15 @@ GraphNode* NoteLaunchOfOp(Stream& stream, const char* what, const Access* access
   }
   const Demand kernel = KernelDemand(1);
   ChargeLaunch();
-  GraphNode* node = nullptr;
-  if (!CaptureKernel(stream, what, accesses, count, 0, &node)) {
+  Launched launched;
+  if (!CaptureKernel(stream, what, accesses, count, 0, &launched.node)) {
     ForgetLaunched(accesses, count);
-    NoteWork(stream, what, accesses, count, &kernel);
+    launched.work = NoteWork(stream, what, accesses, count, &kernel);
   } else if (time != nullptr) {
-    time->node = node;
-    time->open = time->open && node != nullptr;
+    time->node = launched.node;
+    time->open = time->open && launched.node != nullptr;
   }
-  return node;
+  return launched;
 }
 
 GraphNode* NoteLibraryLaunch(Stream& stream, const char* what, const Access* accesses, size_t count,

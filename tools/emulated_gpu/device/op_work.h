@@ -48,7 +48,11 @@ GraphNode* NoteLibraryLaunch(Stream& stream, const char* what, const Access* acc
                              const WeirEmulatedWork& work);
 
 // A call of a library that does the work of the op around it, with this memory.
-GraphNode* NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count);
+struct Launched {
+  GraphNode* node = nullptr;
+  NotedWork work;  // where nothing captures
+};
+Launched NoteLaunchOfOp(Stream& stream, const char* what, const Access* accesses, size_t count);
 
 // A launch whose arguments nobody can read: it may write all that the ops around it write and return.
 void NoteBlindLaunch();

@@ -1,6 +1,7 @@
 #include "tools/emulated_gpu/device/order.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/emulated_gpu/device/contexts.h"
 #include "tools/emulated_gpu/device/profile.h"
@@ -155,9 +156,18 @@ Past NoteWorkLocked(Stream& stream, const char* what, const Access* accesses, si
   return past;
 }
 
-void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count, const Demand* demand) {
+NotedWork NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count,
+                   const Demand* demand) {
   std::lock_guard<std::mutex> lock(Order().mutex);
-  NoteWorkLocked(stream, what, accesses, count, demand);
+  Past past = NoteWorkLocked(stream, what, accesses, count, demand);
+  return {std::move(past), Order().log.newest()};
+}
+
+void NoteLateAccess(const NotedWork& work, const Access& access) {
+  OrderState& order = Order();
+  std::lock_guard<std::mutex> lock(order.mutex);
+  if (!Settings().checks || IsCompleteLocked(work.past)) return;
+  Check(order, work.past, work.number).Add(access);
 }
 
 void ProlongLocked(Stream& stream, const Demand& demand) {

@@ -40,8 +40,15 @@ struct Access {
 // Work enqueued on `stream` that touches `accesses`; `what` names it in reports (kernel or copy) and lives as long as the
 // process.
 // It takes what `demand` says, nothing if null.
-void NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count,
-              const Demand* demand = nullptr);
+struct NotedWork {
+  Past past;
+  uint64_t number = 0;  // in the log
+};
+NotedWork NoteWork(Stream& stream, const char* what, const Access* accesses, size_t count,
+                   const Demand* demand = nullptr);
+// Something that `work` touches too, which is known only now. It counts as of then: others may have come after the work
+// meanwhile, and are not compared with it.
+void NoteLateAccess(const NotedWork& work, const Access& access);
 
 // ---- for memory.cc and vmm.cc. They may call under their own lock.
 // Memory is there from now on. Places of frames are their bytes in the memfd, those of other memory its addresses.

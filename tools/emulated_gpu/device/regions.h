@@ -62,11 +62,16 @@ class Regions {
 // Keeps the newest use per stream and drops those that are complete.
 inline void AddUse(Region& region, const RegionUse& use, const Ticks& completed) {
   size_t kept = 0;
+  RegionUse newest = use;
   for (const RegionUse& known : region.uses) {
-    if (known.index != use.index && known.tick > At(completed, known.index)) region.uses[kept++] = known;
+    if (known.index == use.index) {
+      if (known.tick > newest.tick) newest = known;
+    } else if (known.tick > At(completed, known.index)) {
+      region.uses[kept++] = known;
+    }
   }
   region.uses.resize(kept);
-  region.uses.push_back(use);
+  region.uses.push_back(newest);
 }
 
 }  // namespace weir::emulated
