@@ -5,6 +5,7 @@
     worker.py --list            the same, and the sources
 """
 import ctypes
+import gc
 import json
 import mmap
 import sys
@@ -47,6 +48,13 @@ def parse(line: str) -> dict:
     return row
 
 
+def clean_card() -> None:
+    """Ends what an earlier source left on the card: new memory holds zeros, and some host code reads a size that no kernel wrote."""
+    gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+
+
 def serve(library: str, current: str) -> None:
     import sources
     # Torch keeps one dropout state for cuDNN, and gives it to every recurrent call after the first that needs it.
@@ -58,9 +66,12 @@ def serve(library: str, current: str) -> None:
     probe.weir_probe_start.restype = ctypes.c_char_p
     watched_by = probe.weir_probe_start((ctypes.c_char * 256).from_buffer(memory)).decode()
     print(json.dumps({"watched_by": watched_by, "torch": torch.__version__}), flush=True)
+    sources.op_infos()
+    gc.freeze()  # torch's own objects are not searched before every source
     for line in sys.stdin:
         request = json.loads(line)
         probe.weir_probe_reset()
+        clean_card()
         failure = ""
         try:
             sources.run(request["source"])
