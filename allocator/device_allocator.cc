@@ -22,6 +22,7 @@ DeviceAllocator::DeviceAllocator(Driver& driver, const Config& config, std::uniq
     : driver_(driver),
       config_(config),
       layout_(Layout::For(config.cap)),
+      cap_(config.cap),
       frames_(driver, config.device, config.cap),
       events_(driver),
       space_(std::move(space)),
@@ -204,7 +205,7 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block,
     if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
     return ordered;
   }
-  CountBlockLocked(block, true);
+  CountAllocatedLocked(block);
   if (op.InOp() && !Without(Safeguard::kPinOfAllocated)) PinLocked(extent, stream, op);
   WEIR_DCHECK_SLOW(extent->IsValid());
   return block->addr;

@@ -7,6 +7,7 @@
 #ifndef WEIR_ALLOCATOR_DEVICE_ALLOCATOR_H_
 #define WEIR_ALLOCATOR_DEVICE_ALLOCATOR_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -115,8 +116,10 @@ class DeviceAllocator {
   FramePool& frames() { return frames_; }
   AddressSpace& space() { return *space_; }
   EventPool& events() { return events_; }
-  bool HasCap() const { return config_.cap != Bytes::Max(); }
-  Bytes cap() const { return config_.cap; }
+  bool HasCap() const { return cap() != Bytes::Max(); }
+  Bytes cap() const { return cap_.load(std::memory_order_relaxed); }
+  // After frames() has taken it.
+  void NoteCap(Bytes cap) { cap_.store(cap, std::memory_order_relaxed); }
 
   // ---- figures
   DeviceCounters Counters();
@@ -126,6 +129,7 @@ class DeviceAllocator {
   Bytes PeakFloor();
   Bytes FreeWithoutEvicting();
   Bytes LargestFree();
+  Bytes Cached();  // held, and in no extent with blocks
   // Driver calls made during the last half of the process's allocations (at most half, at least 15/32): zero in steady
   // state.
   uint64_t SteadyDriverCalls();
@@ -179,7 +183,10 @@ class DeviceAllocator {
   Extent* NewExtentObjectLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void CountExtentLocked(const Extent* extent, bool with_frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountBlockLocked(const Block* block, bool live) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountAllocatedLocked(const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountFreedLocked(const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // by the job
+  void CountReleasedLocked(const Block* block)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // its bytes may be reused
   void MarkSteadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after construction.
@@ -190,6 +197,7 @@ class DeviceAllocator {
   void (*release_storage_)(void*) = nullptr;
 
   // Own synchronisation.
+  std::atomic<Bytes> cap_;  // as it was asked for; frames_ keeps it in whole pages
   FramePool frames_;
   EventPool events_;
   const std::unique_ptr<AddressSpace> space_;

@@ -27,6 +27,7 @@ bool DeviceAllocator::Free(DeviceAddr addr) {
       if (IsPendingLocked(block)) return false;
       deferred = DeferFreeLocked(block, &unrecordable);
     }
+    CountFreedLocked(block);
     if (!deferred) after = FreeLocked(block);
   }
   if (!unrecordable.empty()) WaitForDestroyedStreams(unrecordable);
@@ -37,7 +38,7 @@ bool DeviceAllocator::Free(DeviceAddr addr) {
 DeviceAllocator::AfterFree DeviceAllocator::FreeLocked(Block* block) {
   Extent* extent = block->extent;
   AfterFree after{block->storage};
-  CountBlockLocked(block, false);
+  CountReleasedLocked(block);
   heap_.Free(block);
   if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
   return after;
@@ -148,7 +149,6 @@ bool DeviceAllocator::DeferFreeLocked(Block* block, std::vector<StreamUse>* unre
     }  // otherwise CUDA is shutting down: nothing runs any more
   }
   if (pending.waits.empty()) return false;
-  counters_.waiting.Add(static_cast<int64_t>(block->size.count()));
   pending_.push_back(std::move(pending));
   return true;
 }
@@ -206,7 +206,6 @@ bool DeviceAllocator::FinishFrees(bool wait) {
         }
         Block* block = pending_[i].block;
         pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(i));
-        counters_.waiting.Take(static_cast<int64_t>(block->size.count()));
         block->other_streams.Clear();
         AfterFree after = FreeLocked(block);
         if (after.storage != nullptr) storages.push_back(after.storage);

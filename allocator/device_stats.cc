@@ -8,6 +8,8 @@ namespace {
 
 int64_t Count(Bytes bytes) { return static_cast<int64_t>(bytes.count()); }
 
+Pool PoolOf(const Block* block) { return block->requested <= kSmallRequest ? kSmallPool : kLargePool; }
+
 template <typename Stats>
 void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
   for (int index : {static_cast<int>(kAllPools), static_cast<int>(pool)}) {
@@ -21,11 +23,26 @@ void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
 
 }  // namespace
 
-void DeviceAllocator::CountBlockLocked(const Block* block, bool live) {
-  Pool pool = block->extent->kind == ExtentKind::kSlab ? kSmallPool : kLargePool;
-  Add(counters_.blocks, pool, 1, live);
-  Add(counters_.bytes, pool, Count(block->size), live);
-  Add(counters_.requested, pool, Count(block->requested), live);
+void DeviceAllocator::CountAllocatedLocked(const Block* block) {
+  const Pool pool = PoolOf(block);
+  Add(counters_.blocks, pool, 1, true);
+  Add(counters_.active, pool, 1, true);
+  Add(counters_.bytes, pool, Count(block->size), true);
+  Add(counters_.active_bytes, pool, Count(block->size), true);
+  Add(counters_.requested, pool, Count(block->requested), true);
+}
+
+void DeviceAllocator::CountFreedLocked(const Block* block) {
+  const Pool pool = PoolOf(block);
+  Add(counters_.blocks, pool, 1, false);
+  Add(counters_.bytes, pool, Count(block->size), false);
+}
+
+void DeviceAllocator::CountReleasedLocked(const Block* block) {
+  const Pool pool = PoolOf(block);
+  Add(counters_.active, pool, 1, false);
+  Add(counters_.active_bytes, pool, Count(block->size), false);
+  Add(counters_.requested, pool, Count(block->requested), false);
 }
 
 void DeviceAllocator::CountExtentLocked(const Extent* extent, bool with_frames) {
@@ -43,11 +60,11 @@ void DeviceAllocator::ResetPeaks() {
   LockHolder lock(&mutex_);
   for (int pool = 0; pool < kPoolCount; ++pool) {
     for (Stat* stat : {&counters_.blocks[pool], &counters_.bytes[pool], &counters_.requested[pool],
-                       &counters_.extents[pool], &counters_.reserved[pool]}) {
+                       &counters_.active[pool], &counters_.active_bytes[pool], &counters_.extents[pool],
+                       &counters_.reserved[pool]}) {
       stat->ResetPeak();
     }
   }
-  counters_.waiting.ResetPeak();
   frames_.ResetPeak();
 }
 
@@ -55,11 +72,11 @@ void DeviceAllocator::ResetAccumulated() {
   LockHolder lock(&mutex_);
   for (int pool = 0; pool < kPoolCount; ++pool) {
     for (Stat* stat : {&counters_.blocks[pool], &counters_.bytes[pool], &counters_.requested[pool],
-                       &counters_.extents[pool], &counters_.reserved[pool]}) {
+                       &counters_.active[pool], &counters_.active_bytes[pool], &counters_.extents[pool],
+                       &counters_.reserved[pool]}) {
       stat->ResetAccumulated();
     }
   }
-  counters_.waiting.ResetAccumulated();
   counters_.retries = counters_.out_of_memory = 0;
 }
 
@@ -78,6 +95,13 @@ Bytes DeviceAllocator::FreeWithoutEvicting() {
   LockHolder lock(&mutex_);
   const PageCount last = last_large_ == nullptr ? PageCount() : last_large_->pages.count;
   return (available + pages_.mapped_free() + last).bytes();
+}
+
+Bytes DeviceAllocator::Cached() {
+  const PageCount pooled = frames_.pooled();
+  LockHolder lock(&mutex_);
+  const PageCount last = last_large_ == nullptr ? PageCount() : last_large_->pages.count;
+  return (pooled + pages_.mapped_free() + last).bytes();
 }
 
 Bytes DeviceAllocator::LargestFree() { return FreeWithoutEvicting(); }

@@ -42,7 +42,7 @@ void FrameReservation::PutBack(std::vector<FrameHandle> frames) {
 }
 
 FramePool::FramePool(Driver& driver, DeviceIndex device, Bytes cap)
-    : driver_(driver), device_(device), cap_(cap / kPageBytes), ceiling_(cap_) {}
+    : driver_(driver), device_(device), cap_(cap / kPageBytes), wanted_(cap_), ceiling_(cap_) {}
 
 PageCount FramePool::AvailableLocked() const {
   PageCount pooled(pooled_.size());
@@ -82,12 +82,14 @@ void FramePool::Return(const std::vector<FrameHandle>& frames) {
   LockHolder lock(&mutex_);
   pooled_.insert(pooled_.end(), frames.rbegin(), frames.rend());
   WEIR_DCHECK(PageCount(pooled_.size()) <= held_);
+  if (held_ > wanted_) ReleasePooledLocked(wanted_);
 }
 
-void FramePool::Trim() {
-  LockHolder lock(&mutex_);
+// Until `keep` frames exist or none is pooled.
+void FramePool::ReleasePooledLocked(PageCount keep) {
   std::erase_if(pooled_, [&](FrameHandle frame) {
     mutex_.AssertHeld();
+    if (held_ <= keep) return false;
     absl::Status status = driver_.ReleaseFrame(frame);
     if (!status.ok()) {  // it still exists, so it still counts
       Log(LogLevel::kWarn, "a frame could not be released: ", status.message());
@@ -96,14 +98,42 @@ void FramePool::Trim() {
     held_ -= PageCount(1);
     return true;
   });
-  ceiling_ = cap_;
+}
+
+void FramePool::Trim() {
+  LockHolder lock(&mutex_);
+  ReleasePooledLocked(PageCount());
+  ceiling_ = wanted_;
 }
 
 bool FramePool::RaiseCeiling() {
   LockHolder lock(&mutex_);
-  if (ceiling_ == cap_) return false;
-  ceiling_ = cap_;
+  if (ceiling_ == wanted_) return false;
+  ceiling_ = wanted_;
   return true;
+}
+
+void FramePool::WantCap(Bytes cap) {
+  LockHolder lock(&mutex_);
+  wanted_ = ceiling_ = PageCount(cap / kPageBytes);
+}
+
+bool FramePool::CommitCap() {
+  LockHolder lock(&mutex_);
+  ReleasePooledLocked(wanted_);
+  if (held_ > wanted_) return false;
+  cap_ = wanted_;
+  return true;
+}
+
+void FramePool::KeepCap() {
+  LockHolder lock(&mutex_);
+  wanted_ = ceiling_ = cap_;
+}
+
+PageCount FramePool::cap() const {
+  LockHolder lock(&mutex_);
+  return cap_;
 }
 
 PageCount FramePool::held() const {

@@ -1,7 +1,7 @@
 // Physical memory of one device under a hard cap: frames (driver handles of one page, 2 MiB), made once and kept.
 //
 // The cap counts every frame that exists, in use or pooled, so device bytes held by Weir never exceed it at any
-// instant. A frame is taken only through a FrameReservation, a move-only object that gives back in its destructor what
+// instant; a lower one holds once the frames above it are gone. A frame is taken only through a FrameReservation, a move-only object that gives back in its destructor what
 // was not consumed. Any thread; own synchronisation; calls the driver with its own lock held only to make or release
 // frames (host-side calls, no waiting for the GPU).
 #ifndef WEIR_ALLOCATOR_FRAME_POOL_H_
@@ -59,24 +59,35 @@ class FramePool {
   // Forgets a lowered ceiling: the driver is asked again. False if it is the cap already.
   bool RaiseCeiling();
 
+  // ---- another cap. Rounded down to whole pages; Bytes::Max() is none.
+  // From now on no frame is made above `cap`; cap() itself follows in CommitCap().
+  void WantCap(Bytes cap);
+  // Releases pooled frames above what is wanted. True: cap() is the wanted one now; false: frames in use are above it, and each
+  // that comes back is released.
+  bool CommitCap();
+  // What was wanted is forgotten: cap() stays.
+  void KeepCap();
+
   PageCount held() const;       // frames that exist
   PageCount peak_held() const;  // most that ever existed since ResetPeak()
   void ResetPeak();
   PageCount pooled() const;  // of these, not in use
-  PageCount cap() const { return cap_; }
-  PageCount ceiling() const;  // cap, or less while the driver refuses
+  PageCount cap() const;
+  PageCount ceiling() const;  // cap, or less while the driver refuses or a lower cap is wanted
 
  private:
   PageCount AvailableLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void ReleasePooledLocked(PageCount keep) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Driver& driver_;
   const DeviceIndex device_;
-  const PageCount cap_;
   mutable RankedMutex mutex_{LockRank::kFramePool};
   std::vector<FrameHandle> pooled_ ABSL_GUARDED_BY(mutex_);
   PageCount held_ ABSL_GUARDED_BY(mutex_);
   PageCount peak_held_ ABSL_GUARDED_BY(mutex_);
-  PageCount ceiling_ ABSL_GUARDED_BY(mutex_);
+  PageCount cap_ ABSL_GUARDED_BY(mutex_);      // held_ <= cap_, always
+  PageCount wanted_ ABSL_GUARDED_BY(mutex_);   // the next cap
+  PageCount ceiling_ ABSL_GUARDED_BY(mutex_);  // <= wanted_
 };
 
 }  // namespace weir

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "allocator/base/units.h"
+
 namespace weir {
 
 // `current` now, `peak` since the last reset, and the sums of everything added and taken away.
@@ -26,17 +28,22 @@ struct Stat {
   void ResetAccumulated() { allocated = freed = 0; }
 };
 
-// Index of a pool: all blocks, blocks in slabs, the others.
+// Index of a pool. Of blocks, as torch's statistics have it: all, those of at most kSmallRequest, the others. Of extents: all,
+// slabs, the others.
 enum Pool : int { kAllPools = 0, kSmallPool = 1, kLargePool = 2, kPoolCount = 3 };
 
+inline constexpr Bytes kSmallRequest = MiB(1);
+
+// *Live*: not freed by the job. *Waiting*: freed, but not before a recorded stream has passed.
 struct DeviceCounters {
-  Stat blocks[kPoolCount];     // live blocks
-  Stat bytes[kPoolCount];      // their rounded bytes, wherever they are
-  Stat requested[kPoolCount];  // their requested bytes
-  Stat waiting;                // bytes freed by the job that still wait for a recorded stream
-  Stat extents[kPoolCount];    // extents with frames
-  Stat reserved[kPoolCount];   // bytes of extents with frames, cached free ones included
-  int64_t retries = 0;         // allocations that had to ask for room
+  Stat blocks[kPoolCount];        // live
+  Stat bytes[kPoolCount];         // their rounded bytes, wherever they are
+  Stat requested[kPoolCount];     // requested bytes of those that are live or waiting
+  Stat active[kPoolCount];        // live or waiting
+  Stat active_bytes[kPoolCount];  // their rounded bytes
+  Stat extents[kPoolCount];       // extents with frames
+  Stat reserved[kPoolCount];      // bytes of extents with frames, cached free ones included
+  int64_t retries = 0;            // allocations that had to ask for room
   int64_t out_of_memory = 0;
 };
 

@@ -62,6 +62,11 @@ class Pager final : public RoomMaker {
   void Retire(RetiredSlots slots) override;
   void FramesHeld(Bytes held) override;
 
+  // Another cap, at least one page: what is above it leaves first. RESOURCE_EXHAUSTED: not all of that can, and the cap stays; or,
+  // with kOnceItCan, nothing more is taken until it has left.
+  enum class Lowering { kNowOrNot, kOnceItCan };
+  absl::Status SetCap(Bytes cap, OpPins& op, Lowering lowering = Lowering::kNowOrNot);
+
   // R4: while any thread works unseen nothing is evicted.
   void AddBlindThread(int change) { blind_threads_.fetch_add(change); }
   // A profiler reads the addresses of tensors, resident or not, and never uses them: while there is one, no storage is

@@ -144,6 +144,8 @@ class WeirAllocator final : public AnyMinorAllocator {
   void init(int device_count) override {
     WeirError error;
     if (weir_init(device_count, &error) == WEIR_OK) {
+      fractions_ = std::vector<std::atomic<double>>(static_cast<size_t>(device_count));
+      for (std::atomic<double>& fraction : fractions_) fraction.store(1.0);
       device_count_.store(device_count);
       EnableOpTrace();
     } else {
@@ -159,9 +161,15 @@ class WeirAllocator final : public AnyMinorAllocator {
     return bytes == 0 ? nullptr : AllocateBlock(CurrentDevice(), bytes, stream);
   }
   void raw_delete(void* address) override { Delete(address); }
-  double getMemoryFraction(DeviceIndex) override { return 1.0; }
-  void setMemoryFraction(double, DeviceIndex) override {
-    Refuse("set_per_process_memory_fraction (WEIR_VRAM sets the cap)");
+  double getMemoryFraction(DeviceIndex device) override { return fractions_.at(static_cast<size_t>(device)); }
+  // The cap: it holds at once, and what is above it leaves.
+  void setMemoryFraction(double fraction, DeviceIndex device) override {
+    std::atomic<double>& of_device = fractions_.at(static_cast<size_t>(device));
+    TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "invalid fraction ", fraction,
+                      ": it is to be in [0, 1]");
+    WeirError error;
+    TORCH_CHECK(weir_set_fraction(device, fraction, &error) == WEIR_OK, error.text);
+    of_device.store(fraction);
   }
   std::vector<StreamSegmentSize> getExpandableSegmentSizes(DeviceIndex) override { return {}; }
   void enable(bool value) override {
@@ -253,6 +261,7 @@ class WeirAllocator final : public AnyMinorAllocator {
 
   CUDAAllocator* const native_;
   std::atomic<int> device_count_{0};
+  std::vector<std::atomic<double>> fractions_;  // by device; made by init
 };
 
 static_assert(!std::is_abstract_v<WeirAllocator>);

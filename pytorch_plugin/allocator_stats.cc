@@ -3,6 +3,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/thread_state.h"
 
 namespace weir::plugin {
 namespace {
@@ -55,6 +56,7 @@ DeviceStats StatsOf(int device) {
   to.active_bytes = Convert(from.active_bytes);
   to.inactive_split_bytes = Convert(from.inactive_split_bytes);
   to.requested_bytes = Convert(from.requested_bytes);
+  to.max_split_size = -1;  // no limit: what torch's own says by default
   to.num_alloc_retries = from.num_alloc_retries;
   to.num_ooms = from.num_ooms;
   to.num_sync_all_streams = from.num_sync_all_streams;
@@ -81,3 +83,11 @@ void ReportFreeToProfiler(void* address) {
 }
 
 }  // namespace weir::plugin
+
+extern "C" void weir_plugin_memory_info(int device, size_t* free_bytes, size_t* total_bytes) {
+  if (weir::plugin::InForkedChild() || weir_shows_cap(device) == 0) return;
+  uint64_t free = 0, total = 0;
+  if (weir_memory_info(device, &free, &total) == 0) return;
+  *free_bytes = free;
+  *total_bytes = total;
+}

@@ -25,4 +25,9 @@ void ReportFreeToProfiler(void* address);
 
 }  // namespace weir::plugin
 
+// The memory of `device` as the job is told (WEIR_SHOW): in place of what the driver said, in bytes, or unchanged. For the loader
+// and for Python.
+extern "C" __attribute__((visibility("default"))) void weir_plugin_memory_info(int device, size_t* free_bytes,
+                                                                               size_t* total_bytes);
+
 #endif  // WEIR_PYTORCH_PLUGIN_ALLOCATOR_STATS_H_

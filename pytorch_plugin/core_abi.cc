@@ -6,8 +6,10 @@
 #include <span>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "allocator/base/host_work.h"
 #include "allocator/base/log.h"
+#include "allocator/base/size_text.h"
 #include "pytorch_plugin/runtime.h"
 #include "trace/recorder.h"
 
@@ -79,6 +81,25 @@ Bytes SizeOf(Device& device, std::span<const TouchRequest> requests) {
     if (auto block = device.allocator->FindBlock(request.addr)) sum += block->requested;
   }
   return sum;
+}
+
+absl::Status SetCap(Device& device, Bytes cap, Pager::Lowering lowering) {
+  if (cap < kPageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a cap of ", FormatBytes(cap), " for device ",
+                                                   device.index.value, " is less than the smallest one, ",
+                                                   FormatBytes(kPageBytes)));
+  }
+  if (cap != Bytes::Max() && cap > device.card_total) {
+    Log(LogLevel::kWarn, "a cap of ", FormatBytes(cap), " is more than device ", device.index.value,
+        " has: ", FormatBytes(device.card_total), " it is");
+    cap = device.card_total;
+  }
+  absl::Status status = device.pager->SetCap(cap, OpPins::OfThisThread(), lowering);
+  if (status.ok()) {
+    Log(LogLevel::kInfo, "device ", device.index.value, ": cap ",
+        cap == Bytes::Max() ? "none" : FormatBytes(cap));
+  }
+  return status;
 }
 
 // As weir_device_stats counts them.
@@ -237,8 +258,10 @@ int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
   DeviceCounters counters = allocator.Counters();
   FramePool& frames = allocator.frames();
   for (int pool = 0; pool < WEIR_POOLS; ++pool) {
-    stats->allocation[pool] = stats->active[pool] = Export(counters.blocks[pool]);
-    stats->allocated_bytes[pool] = stats->active_bytes[pool] = Export(counters.bytes[pool]);
+    stats->allocation[pool] = Export(counters.blocks[pool]);
+    stats->active[pool] = Export(counters.active[pool]);
+    stats->allocated_bytes[pool] = Export(counters.bytes[pool]);
+    stats->active_bytes[pool] = Export(counters.active_bytes[pool]);
     stats->requested_bytes[pool] = Export(counters.requested[pool]);
     stats->segment[pool] = Export(counters.extents[pool]);
     stats->reserved_bytes[pool] = Export(counters.reserved[pool]);
@@ -272,18 +295,53 @@ void weir_reset_accumulated_stats(int32_t index) {
   if (Device* device = Runtime::Get().Find(index)) device->allocator->ResetAccumulated();
 }
 
+int32_t weir_shows_cap(int32_t index) {
+  Runtime& runtime = Runtime::Get();
+  if (runtime.options().show_card) return 0;
+  absl::Status status;
+  const Device* device = runtime.GetDevice(index, &status);
+  return device != nullptr && device->allocator->cap() < device->card_total ? 1 : 0;
+}
+
 int32_t weir_memory_info(int32_t index, uint64_t* free_bytes, uint64_t* total_bytes) {
   absl::Status status;
   Device* device = Runtime::Get().GetDevice(index, &status);
   if (device == nullptr) return 0;
-  *total_bytes = std::min(device->allocator->cap(), device->card_total).count();
-  *free_bytes = std::min(device->allocator->FreeWithoutEvicting().count(), *total_bytes);
+  DeviceAllocator& allocator = *device->allocator;
+  const Bytes total = std::min(allocator.cap(), device->card_total);
+  Bytes free = std::min(allocator.FreeWithoutEvicting(), total);
+  // Others may have taken what the cap leaves.
+  if (const absl::StatusOr<DeviceMemory> card = allocator.driver().MemoryInfo(device->index); card.ok()) {
+    free = std::min(free, card->free + allocator.Cached());
+  }
+  *total_bytes = total.count();
+  *free_bytes = free.count();
   return 1;
 }
 
 uint64_t weir_largest_free(int32_t index) {
   Device* device = Runtime::Get().Find(index);
   return device == nullptr ? 0 : std::min(device->allocator->LargestFree(), device->card_total).count();
+}
+
+int32_t weir_set_cap(int32_t index, uint64_t bytes, WeirError* error) {
+  absl::Status status;
+  Device* device = Runtime::Get().GetDevice(index, &status);
+  if (device != nullptr) status = SetCap(*device, Bytes(bytes), Pager::Lowering::kNowOrNot);
+  return status.ok() ? WEIR_OK : Fail(error, status);
+}
+
+int32_t weir_set_fraction(int32_t index, double fraction, WeirError* error) {
+  absl::Status status;
+  Device* device = Runtime::Get().GetDevice(index, &status);
+  if (device == nullptr) return Fail(error, status);
+  const Bytes share(static_cast<uint64_t>(static_cast<double>(device->card_total.count()) * fraction));
+  const Bytes cap =
+      fraction < 1 ? std::min(std::max(share, kPageBytes), device->first_cap) : device->first_cap;
+  status = SetCap(*device, cap, Pager::Lowering::kOnceItCan);
+  // As with torch's own allocator, a job learns of it when it allocates.
+  if (absl::IsResourceExhausted(status)) Log(LogLevel::kWarn, status.message());
+  return status.ok() || absl::IsResourceExhausted(status) ? WEIR_OK : Fail(error, status);
 }
 
 int32_t weir_add_peer(int32_t index, int32_t peer, WeirError* error) {

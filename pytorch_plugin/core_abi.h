@@ -5,7 +5,7 @@
  *  - Sizes are bytes, addresses are device addresses, streams are driver handles (CUstream == cudaStream_t; 0 is
  *    the legacy default stream). `device` is the CUDA ordinal.
  *  - Functions may be called from any thread, with or without the GIL. Only weir_allocate, weir_touch,
- *    weir_pin_escaped and weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
+ *    weir_pin_escaped, weir_set_cap, weir_set_fraction and weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
  *  - A failing call changes nothing and fills *error (text is UTF-8, NUL-terminated).
  */
 #ifndef WEIR_PYTORCH_PLUGIN_CORE_ABI_H_
@@ -200,12 +200,20 @@ typedef struct WeirDeviceStats {
 WEIR_API int32_t weir_device_stats(int32_t device, WeirDeviceStats* stats);
 WEIR_API void weir_reset_peak_stats(int32_t device);
 WEIR_API void weir_reset_accumulated_stats(int32_t device);
-/* Total = min(cap, card); free = what could still be handed out without evicting. */
+/* Total = min(cap, card); free = what could still be handed out without evicting. Asks the driver. */
 WEIR_API int32_t weir_memory_info(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
+/* 1: a job that asks for the memory of its device is told of the cap; 0: of the card (WEIR_SHOW, or no cap is set). */
+WEIR_API int32_t weir_shows_cap(int32_t device);
 /* Largest request that could be served now without evicting. */
 WEIR_API uint64_t weir_largest_free(int32_t device);
 /* Kernels of `peer` may use Weir's blocks of `device`, now and from now on. */
 WEIR_API int32_t weir_add_peer(int32_t device, int32_t peer, WeirError* error);
+/* Another cap for `device`, from now on: what is above it is moved out first. `bytes`: 2 MiB or more; above the card's total it
+ * is the total; UINT64_MAX: none. WEIR_OUT_OF_MEMORY: what is in use cannot leave, and the cap stays. */
+WEIR_API int32_t weir_set_cap(int32_t device, uint64_t bytes, WeirError* error);
+/* The same as a share of the card's total, 0 to 1; 1 is the cap at the start, and nothing is above that. What cannot
+ * leave yet stays, with a warning, and nothing more is taken until it has left. */
+WEIR_API int32_t weir_set_fraction(int32_t device, double fraction, WeirError* error);
 /* Gives cached frames and unused pinned slabs back to the driver. */
 WEIR_API void weir_empty_cache(int32_t device);
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "allocator/base/safeguards.h"
+#include "pytorch_plugin/allocator_stats.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/escaped_pointers.h"
 #include "pytorch_plugin/foreign_code.h"
@@ -77,6 +78,7 @@ void InstallPythonHooks() {
       Address(reinterpret_cast<const void*>(&weir_plugin_hold)) + "," +
       Address(reinterpret_cast<const void*>(&weir_plugin_let_go)) + "," +
       Address(reinterpret_cast<const void*>(&weir_read_addresses)) + "," +
+      Address(reinterpret_cast<const void*>(&weir_plugin_memory_info)) + "," +
       Address(kOnlyKnownConsumers ? reinterpret_cast<const void*>(&weir_plugin_note_foreign) : nullptr) +
       ")\ndel _weir_install\n";
   const int gil = Api().ensure_gil();

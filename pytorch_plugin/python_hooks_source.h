@@ -6,10 +6,12 @@
 namespace weir::plugin {
 
 // `pin(storage, text, size)` -> 0 or an error code with text; `address(storage)`; `hold(storage, ...)` and
-// `let_go()` keep a storage's block resident in between; `reading(on)` brackets a profiler; `note_foreign(name)` or 0. A
+// `let_go()` keep a storage's block resident in between; `reading(on)` brackets a profiler;
+// `memory(device, free, total)` corrects what the driver says; `note_foreign(name)` or 0. A
 // storage is its StorageImpl's address (`_cdata`).
 inline constexpr char kPythonHooks[] = R"PY(
-def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at, note_foreign_at):
+def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at, memory_at,
+                  note_foreign_at):
     import ctypes, functools, sys
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "UntypedStorage") or hasattr(torch.UntypedStorage, "_weir"):
@@ -20,6 +22,8 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at, note_forei
     hold = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)(hold_at)
     let_go = ctypes.CFUNCTYPE(None)(let_go_at)
     reading = ctypes.CFUNCTYPE(None, ctypes.c_int)(reading_at)
+    size_pointer = ctypes.POINTER(ctypes.c_size_t)
+    correct_memory = ctypes.CFUNCTYPE(None, ctypes.c_int, size_pointer, size_pointer)(memory_at)
 
     # Callers that compare addresses and never use them. Frames of torch.storage itself are looked through.
     identity_modules = ("torch.serialization", "safetensors", "huggingface_hub", "transformers", "accelerate",
@@ -138,6 +142,20 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at, note_forei
                 if getattr(sys.modules.get(module), name, None) is original:
                     wrap(sys.modules[module], name, replacement)
 
+    # Where the runtime's call is not interposed: Weir came into the process after the runtime.
+    def told(original):
+        @functools.wraps(original)
+        def mem_get_info(device=None):
+            free, total = (ctypes.c_size_t(bytes) for bytes in original(device))
+            index = torch.cuda._utils._get_device_index(device, optional=True)
+            correct_memory(index, ctypes.byref(free), ctypes.byref(total))
+            return free.value, total.value
+        return mem_get_info
+
+    memory = sys.modules.get("torch.cuda.memory")
+    if memory is not None and hasattr(memory, "mem_get_info"):
+        wrap(memory, "mem_get_info", told(memory.mem_get_info))
+        wrap(sys.modules["torch.cuda"], "mem_get_info", memory.mem_get_info)
     wrap(torch.Tensor, "data_ptr", data_ptr)
     wrap(torch.UntypedStorage, "data_ptr", untyped_data_ptr)
     for name in ("resize_", "copy_", "fill_", "__getitem__", "__setitem__", "_write_file", "_set_from_file",

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "allocator/base/log.h"
 #include "allocator/base/nvtx_range.h"
@@ -41,6 +42,11 @@ absl::Status Runtime::Start(const WeirHost& host) {
   for (const UnknownOption& option : unknown) {
     if (options_.strict) return started_ = absl::InvalidArgumentError(option.Message());
     Log(LogLevel::kWarn, option.Message());
+  }
+  torch_conf_ = ReadTorchConf(TorchConfText());
+  if (!torch_conf_.without_effect.empty()) {
+    Log(LogLevel::kWarn, "PYTORCH_ALLOC_CONF: ", absl::StrJoin(torch_conf_.without_effect, ", "),
+        torch_conf_.without_effect.size() == 1 ? " has" : " have", " no effect on Weir's blocks");
   }
   policy_ = MakePolicy(options_.policy);
   if (policy_ == nullptr)
@@ -106,6 +112,17 @@ Bytes CapFor(const VramLimit& limit, const DeviceMemory& at_start) {
   return SaturatingSubtract(at_start.total - outside, reserve);
 }
 
+Bytes Runtime::CapOf(DeviceIndex index, const DeviceMemory& memory) const {
+  const Bytes cap = CapFor(options_.vram.ForDevice(index.value), memory);
+  if (torch_conf_.fraction >= 1) return cap;
+  const Bytes share(static_cast<uint64_t>(static_cast<double>(memory.total.count()) * torch_conf_.fraction));
+  if (share < cap) {
+    Log(LogLevel::kInfo, "device ", index.value,
+        ": per_process_memory_fraction in PYTORCH_ALLOC_CONF is the cap, ", FormatBytes(share));
+  }
+  return std::min(cap, share);
+}
+
 absl::StatusOr<Bytes> Runtime::RamBudget() const {
   if (options_.ram.bytes.has_value()) return *options_.ram.bytes;
   if (const Bytes emulated = EmulatedHostRam(); emulated != Bytes())
@@ -120,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   if (!memory.ok()) return memory.status();
   absl::StatusOr<Bytes> ram = RamBudget();
   if (!ram.ok()) return ram.status();
-  Bytes cap = CapFor(options_.vram.ForDevice(index.value), *memory);
+  Bytes cap = CapOf(index, *memory);
   if (cap < kPageBytes) {
     return absl::InvalidArgumentError(absl::StrCat("WEIR_VRAM leaves ", FormatBytes(cap), " of device ",
                                                    index.value, ", less than one page of ",
@@ -129,6 +146,7 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   auto device = std::make_unique<Device>();
   device->index = index;
   device->card_total = memory->total;
+  device->first_cap = cap;
   // Evicted blocks keep their addresses: room for VRAM and tiers many times over.
   Bytes addresses(std::bit_ceil(memory->total.count()) * 16);
   auto allocator = DeviceAllocator::Create(*driver_, DeviceAllocator::Config{index, cap, addresses});

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "allocator/base/lock_ranks.h"
 #include "allocator/base/options.h"
+#include "allocator/base/torch_conf.h"
 #include "allocator/device_allocator.h"
 #include "offload/pager.h"
 #include "offload/pinned_store.h"
@@ -23,6 +24,7 @@ namespace weir {
 struct Device {
   DeviceIndex index;
   Bytes card_total;
+  Bytes first_cap;  // Bytes::Max(): none
   std::unique_ptr<DeviceAllocator> allocator;
   std::unique_ptr<PinnedStore> ram;
   std::unique_ptr<Pager> pager;
@@ -66,11 +68,14 @@ class Runtime {
   Runtime() = default;
   absl::StatusOr<std::unique_ptr<Device>> SetUp(DeviceIndex index);
   absl::StatusOr<Bytes> RamBudget() const;
+  // The cap that PYTORCH_ALLOC_CONF may lower.
+  Bytes CapOf(DeviceIndex index, const DeviceMemory& memory) const;
   // WEIR_TRACE; a trace that cannot be written is a line on the log.
   void StartTrace();
 
   WeirHost host_{};
   Options options_;
+  TorchConf torch_conf_;
   absl::Status started_;
   std::unique_ptr<Policy> policy_;
   Driver* driver_ = nullptr;

@@ -225,6 +225,12 @@ absl::Status ReadForEmulator(absl::string_view, Options*) { return absl::OkStatu
 absl::Status ReadWatchNative(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->watch_native);
 }
+absl::Status ReadShow(absl::string_view text, Options* options) {
+  constexpr std::array<const char*, 2> kShown = {"cap", "card"};
+  if (!Contains(kShown, text)) return NotAChoice(text, kShown);
+  options->show_card = text == "card";
+  return absl::OkStatus();
+}
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -261,6 +267,11 @@ constexpr OptionRow kTable[] = {
      "Also records a checksum of what each op returns; slow, for every op is waited for and its results are "
      "copied out.",
      "", false, ReadTraceSums},
+    {"WEIR_SHOW", "choice", "", "cap", "cap | card",
+     "The memory that the job is told it has, by `torch.cuda.mem_get_info` and `cudaMemGetInfo`: `cap` is "
+     "what "
+     "it may use, `card` is the whole card. NVML always shows the card.",
+     "", false, ReadShow},
     {"WEIR_STRICT", "switch", "", "0", "0 | 1",
      "Refuses what is otherwise a warning: a `WEIR_*` name that is no option, and a torch version that is "
      "not known.",

@@ -30,12 +30,14 @@ typedef uint64_t (*TorchVersionFn)(void);
 typedef int (*EntryFn)(int);
 typedef void* (*MallocFn)(ssize_t, int, void*);
 typedef void (*FreeFn)(void*, ssize_t, int, void*);
+typedef void (*MemoryInfoFn)(int, size_t*, size_t*);
 
 enum { IDLE = 0, LOADING = 1, DONE = 2 };
 static int state = IDLE;         /* atomic; moves only forward, except LOADING -> DONE in a forked child */
 static pthread_t loading_thread; /* valid while LOADING */
 static MallocFn plugin_malloc;
 static FreeFn plugin_free;
+static MemoryInfoFn plugin_memory_info;
 
 /* One line, then the job goes on without Weir, unless it must not. */
 static void refuse(const char* text) {
@@ -84,6 +86,7 @@ static void open_plugin(int major, int minor, int mode) {
   }
   plugin_malloc = (MallocFn)dlsym(plugin, "weir_plugin_malloc");
   plugin_free = (FreeFn)dlsym(plugin, "weir_plugin_free");
+  plugin_memory_info = (MemoryInfoFn)dlsym(plugin, "weir_plugin_memory_info");
 }
 
 /* `mode`: see plugin_entry.h. Returns without a word when there is no torch in the process. */
@@ -149,8 +152,9 @@ static void after_fork_in_child(void) {
 static void* next_symbol(const char* name) {
   void* symbol = dlsym(RTLD_NEXT, name);
   if (symbol != NULL) return symbol;
-  void* runtime = dlopen("libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
-  return runtime == NULL ? NULL : dlsym(runtime, name);
+  const int of_driver = strncmp(name, "cuda", 4) != 0;
+  void* library = dlopen(of_driver ? "libcuda.so.1" : "libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
+  return library == NULL ? NULL : dlsym(library, name);
 }
 
 EXPORT int cudaGetDeviceCount(int* count) {
@@ -162,6 +166,32 @@ EXPORT int cudaGetDeviceCount(int* count) {
   int result = next(count);
   if (result == 0) load_once(WEIR_LOAD_AS_ALLOCATOR);
   return result;
+}
+
+/* ---- the memory that the device has, as the job is told (WEIR_SHOW) ---- */
+
+typedef int (*MemGetInfoFn)(size_t*, size_t*);
+
+static int tell_memory(const char* name, size_t* free_bytes, size_t* total_bytes) {
+  MemGetInfoFn next = (MemGetInfoFn)next_symbol(name);
+  if (next == NULL) return WEIR_CUDA_ERROR_NO_DEVICE;
+  const int result = next(free_bytes, total_bytes);
+  int (*get_device)(int*) = (int (*)(int*))next_symbol("cudaGetDevice");
+  int device = 0;
+  if (result == 0 && plugin_memory_info != NULL && free_bytes != NULL && total_bytes != NULL &&
+      get_device != NULL && get_device(&device) == 0) {
+    plugin_memory_info(device, free_bytes, total_bytes);
+  }
+  return result;
+}
+
+EXPORT int cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return tell_memory("cudaMemGetInfo", free_bytes, total_bytes);
+}
+
+/* For those that link the driver; who asks it by cuGetProcAddress is told of the card. */
+EXPORT int cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
+  return tell_memory("cuMemGetInfo_v2", free_bytes, total_bytes);
 }
 
 /* ---- torch.cuda.memory.CUDAPluggableAllocator(path, "weir_malloc", "weir_free")

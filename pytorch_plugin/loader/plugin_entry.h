@@ -16,5 +16,6 @@ enum {
  *   int   weir_plugin_load(int mode);      0 = in place; else it has logged why not, once per process
  *   void* weir_plugin_malloc(ssize_t size, int device, void* stream);   throws c10::OutOfMemoryError
  *   void  weir_plugin_free(void* address, ssize_t size, int device, void* stream);
+ *   void  weir_plugin_memory_info(int device, size_t* free, size_t* total);   what the job is told: changes both, or nothing
  */
 #endif /* WEIR_PYTORCH_PLUGIN_LOADER_PLUGIN_ENTRY_H_ */

@@ -233,6 +233,15 @@ TEST_F(DeviceAllocatorTest, FindBlock_InteriorAndForeignAddresses_AreTold) {
   device_.RecordStream(DeviceAddr(4096), kStreamB);  // nothing happens
 }
 
+// As torch's own allocator counts: by what was asked for, up to 1 MiB.
+TEST_F(DeviceAllocatorTest, Counters_SmallPool_IsUpToOneMebibyte) {
+  fixture_.Allocate(MiB(1));
+  EXPECT_EQ(device_.Counters().blocks[kSmallPool].current, 1);
+  fixture_.Allocate(MiB(1) + Bytes(1));
+  EXPECT_EQ(device_.Counters().blocks[kSmallPool].current, 1);
+  EXPECT_EQ(device_.Counters().blocks[kLargePool].current, 1);
+}
+
 TEST_F(DeviceAllocatorTest, Counters_AllocateAndFree_AddUp) {
   DeviceAddr small = fixture_.Allocate(Bytes(100)), large = fixture_.Allocate(kLarge + Bytes(1));
   DeviceCounters now = device_.Counters();

@@ -80,10 +80,16 @@ TEST_F(DeviceFreeTest, RecordStream_OwnStream_DefersNothing) {
 TEST_F(DeviceFreeTest, FinishFrees_NotPassed_DoesNothingUnlessItMayWait) {
   DeviceAddr at = UsedOnBoth(kLarge);
   fixture_.Free(at);
-  EXPECT_EQ(device_.Counters().waiting.current, static_cast<int64_t>(kLarge.count()));
+  DeviceCounters waiting = device_.Counters();
+  EXPECT_EQ(waiting.bytes[kAllPools].current, 0);
+  EXPECT_EQ(waiting.blocks[kLargePool].current, 0);
+  EXPECT_EQ(waiting.active[kLargePool].current, 1);
+  EXPECT_EQ(waiting.active_bytes[kAllPools].current, static_cast<int64_t>(kLarge.count()));
+  EXPECT_EQ(waiting.requested[kAllPools].current, static_cast<int64_t>(kLarge.count()));
   EXPECT_FALSE(device_.FinishFrees(/*wait=*/false));
   EXPECT_TRUE(device_.FinishFrees(/*wait=*/true));
-  EXPECT_EQ(device_.Counters().waiting.current, 0);
+  EXPECT_EQ(device_.Counters().active_bytes[kAllPools].current, 0);
+  EXPECT_EQ(device_.Counters().requested[kAllPools].current, 0);
   EXPECT_FALSE(device_.FinishFrees(/*wait=*/true));
 }
 

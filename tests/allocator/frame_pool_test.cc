@@ -132,5 +132,37 @@ TEST_F(FramePoolTest, TryReserve_TwoThreads_NeverExceedTheCap) {
   EXPECT_EQ(pool_.held().bytes(), driver_.frames());
 }
 
+TEST_F(FramePoolTest, WantCap_BelowWhatIsInUse_TheCapFollowsOnceFramesAreBack) {
+  auto six = pool_.TryReserve(PageCount(6));
+  pool_.WantCap(kPageBytes * 4);
+  EXPECT_FALSE(pool_.TryReserve(PageCount(1)).has_value());
+  EXPECT_FALSE(pool_.CommitCap());
+  EXPECT_EQ(pool_.cap(), PageCount(8));
+  EXPECT_EQ(pool_.held(), PageCount(6));
+  six.reset();
+  EXPECT_TRUE(pool_.CommitCap());
+  EXPECT_EQ(pool_.cap(), PageCount(4));
+  EXPECT_EQ(pool_.held(), PageCount(4));
+  EXPECT_EQ(driver_.frames(), kPageBytes * 4);
+  EXPECT_FALSE(pool_.TryReserve(PageCount(5)).has_value());
+  pool_.Trim();
+  EXPECT_EQ(pool_.ceiling(), PageCount(4));
+}
+
+TEST_F(FramePoolTest, KeepCap_AfterWantCap_FramesUpToTheOldCap) {
+  pool_.WantCap(kPageBytes * 4);
+  pool_.KeepCap();
+  EXPECT_EQ(pool_.cap(), PageCount(8));
+  EXPECT_TRUE(pool_.TryReserve(PageCount(8)).has_value());
+}
+
+TEST_F(FramePoolTest, WantCap_Higher_HoldsAtOnce) {
+  FramePool small(driver_, kDevice, kPageBytes * 2);
+  EXPECT_FALSE(small.TryReserve(PageCount(3)).has_value());
+  small.WantCap(kPageBytes * 4);
+  EXPECT_TRUE(small.CommitCap());
+  EXPECT_TRUE(small.TryReserve(PageCount(4)).has_value());
+}
+
 }  // namespace
 }  // namespace weir

@@ -54,11 +54,21 @@ def problems(program, cell, run, natural, cap: int) -> list:
         return found + _refusals(result.get("errors", []), program.runtime_errors)
     if cell.kind == "capped" and program.expects == "ram":
         return found + _ram(result.get("errors", []))
+    if cell.kind == "capped" and program.expects == "lowered":
+        found += _lowered(result)
     if program.expects in ("refused", "ram") and result.get("errors"):
         found.append(f"errors without a cap: {result['errors']}")
     if cell.kernels == "cpu" and result["digest"] != natural["digest"]:
         found.append(f"another digest than without Weir: losses {result['losses']}, not {natural['losses']}")
     return found
+
+
+def _lowered(result: dict) -> list:
+    """The job has set a cap of `lowered` bytes: it holds at once, and is what the job is told."""
+    lowered = result["lowered"]
+    return [f"{name}={result.get(name)} with a cap of {lowered}" for name, right in (
+        ("reserved", 0 < result.get("reserved", 0) <= lowered), ("total", result.get("total") == lowered),
+        ("fraction", result.get("fraction") == lowered)) if not right]
 
 
 def _figures(program, cell, figures: dict, cap: int) -> list:

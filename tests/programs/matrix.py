@@ -30,7 +30,7 @@ class Program:
     gpu: for `weir run`; card: size of the emulated card, else that of an H200; cap: bytes, else a share of the natural peak; ram: RAM budget.
     steady: has steps enough that without a cap the second half of its allocations needs no driver call.
     packages: imports what requirements.txt names; torch 2.15 only.
-    expects: `same` digest; `refused` ops; `ram` budget exhausted; `card` (job larger than the card); `fits` (figures);
+    expects: `same` digest; `refused` ops; `ram` budget exhausted; `lowered` cap; `card` (job larger than the card); `fits` (figures);
     `kept` (nothing may leave, so a cap ends the job). runtime_errors: refused ops that may raise a plain RuntimeError.
     """
     name: str
@@ -88,6 +88,7 @@ PROGRAMS = [
     Program("op_larger_than_cap", "op_larger_than_cap.py", shares=(0.0,), cap=16 * MIB, expects="refused",
             kernels=("cpu",)),
     Program("ram_budget", "ram_budget.py", shares=(1 / 3,), ram="24MiB", expects="ram", kernels=("cpu",)),
+    Program("cap_changes", "cap_changes.py", shares=(0.0,), cap=40 * MIB, expects="lowered", kernels=("cpu",)),
     Program("larger_than_card", "larger_than_card.py", expects="card"),
     Program("llama7b", "llama7b.py", expects="fits"),
     Program("libtorch", "libtorch_training", steady=True),

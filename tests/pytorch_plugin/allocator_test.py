@@ -41,7 +41,6 @@ class Allocator(PluginTest):
             "_record_memory_history": lambda: torch.cuda.memory._record_memory_history(),
             "pools": lambda: torch.cuda.MemPool(),
             "graphs": lambda: torch.cuda.CUDAGraph().capture_begin(),
-            "set_per_process_memory_fraction": lambda: torch.cuda.set_per_process_memory_fraction(0.5),
             "IPC": lambda: torch.ones(4, device=DEVICE).untyped_storage()._share_cuda_(),
         }
         for name, use in refused.items():
@@ -53,8 +52,13 @@ class Allocator(PluginTest):
                 else:
                     use()
 
-    def test_MemoryFraction_Asked_IsWhole(self):
+    def test_MemoryFraction_Set_IsWhatIsAsked(self):
         self.assertEqual(torch.cuda.get_per_process_memory_fraction(), 1.0)
+        torch.cuda.set_per_process_memory_fraction(0.5)
+        self.assertEqual(torch.cuda.get_per_process_memory_fraction(), 0.5)
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        with self.assertRaises(ValueError):
+            torch.cuda.set_per_process_memory_fraction(1.5)
 
     def test_HistoryOff_Asked_IsNoError(self):
         torch.cuda.memory._record_memory_history(None)

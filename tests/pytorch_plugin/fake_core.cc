@@ -233,11 +233,14 @@ WEIR_API int32_t weir_device_stats(int32_t, WeirDeviceStats* stats) {
 }
 WEIR_API void weir_reset_peak_stats(int32_t) {}
 WEIR_API void weir_reset_accumulated_stats(int32_t) {}
+WEIR_API int32_t weir_shows_cap(int32_t) { return 1; }
 WEIR_API int32_t weir_memory_info(int32_t, uint64_t* free_bytes, uint64_t* total_bytes) {
   *free_bytes = 1 << 20;
   *total_bytes = 1 << 30;
   return 1;
 }
+WEIR_API int32_t weir_set_cap(int32_t, uint64_t, WeirError*) { return WEIR_OK; }
+WEIR_API int32_t weir_set_fraction(int32_t, double, WeirError*) { return WEIR_OK; }
 WEIR_API int32_t weir_add_peer(int32_t, int32_t, WeirError*) { return WEIR_OK; }
 WEIR_API uint64_t weir_largest_free(int32_t) { return 1 << 20; }
 WEIR_API void weir_empty_cache(int32_t) {}
