@@ -95,6 +95,12 @@ void StartPluggable() {
   }
 }
 
+// Why Weir is not there, in the one line that is said about it.
+int Refused(const std::string& why) {
+  weir_log(0, (why + ": the job runs with torch's own allocator").c_str());
+  return 1;
+}
+
 void* NativeMalloc(ssize_t size) {
   void* address = nullptr;
   C10_CUDA_CHECK(cudaMalloc(&address, static_cast<size_t>(size)));
@@ -116,19 +122,17 @@ extern "C" WEIR_API int weir_plugin_load(int mode) {
   using namespace weir::plugin;
   WeirError error;
   if (weir_start(&host, &error) != WEIR_OK) {
-    std::fprintf(stderr, "weir: %s\n", error.text);
+    std::fprintf(stderr, "weir: %s: the job runs with torch's own allocator\n", error.text);
     return 1;
   }
   if (!VersionMatches()) {
-    weir_log(0, "this plugin is for torch " C10_STRINGIZE(TORCH_VERSION_MAJOR) "." C10_STRINGIZE(
-                    TORCH_VERSION_MINOR) " and another torch is loaded");
-    return 1;
+    return Refused("this plugin is for torch " C10_STRINGIZE(TORCH_VERSION_MAJOR) "." C10_STRINGIZE(
+        TORCH_VERSION_MINOR) " and another torch is loaded");
   }
   try {
     const std::string current = c10::cuda::CUDACachingAllocator::get()->name();
     if (current == "cudaMallocAsync") {
-      weir_log(0, "PYTORCH_ALLOC_CONF names backend:cudaMallocAsync, which Weir cannot stand in for");
-      return 1;
+      return Refused("PYTORCH_ALLOC_CONF names backend:cudaMallocAsync, which Weir cannot stand in for");
     }
     if (mode == WEIR_LOAD_AS_ALLOCATOR && WatchesNative()) {
       WatchForks();
@@ -136,13 +140,11 @@ extern "C" WEIR_API int weir_plugin_load(int mode) {
       return WatchNative() ? 0 : 1;
     }
     if (mode == WEIR_LOAD_AS_ALLOCATOR && !PluggableIsCurrent() && !InstallAllocator()) {
-      weir_log(0, "CUDA is already in use: Weir has to be there before the first tensor");
-      return 1;
+      return Refused("CUDA is already in use: Weir has to be there before the first tensor");
     }
     Watch();
   } catch (const std::exception& failure) {
-    weir_log(0, failure.what());
-    return 1;
+    return Refused(failure.what());
   }
   return 0;
 }

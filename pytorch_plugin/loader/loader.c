@@ -4,7 +4,7 @@
  * process asks for the number of CUDA devices: `cudaGetDeviceCount` is interposed, the real one is called
  * first (an emulated GPU registers its kernels there), then, once, the plugin for the torch that is loaded is
  * opened. Loaded by ctypes (torch.cuda.memory.CUDAPluggableAllocator), it opens the plugin from its
- * constructor instead.
+ * constructor instead; loaded by the Python package, when that calls weir_install.
  *
  * Any thread, with or without the GIL. Nothing here fails the job unless WEIR_REQUIRED=1: then exit code 4.
  */
@@ -39,9 +39,9 @@ static MallocFn plugin_malloc;
 static FreeFn plugin_free;
 static MemoryInfoFn plugin_memory_info;
 
-/* One line, then the job goes on without Weir, unless it must not. */
+/* One line (none where the plugin has said it), then the job goes on without Weir, unless it must not. */
 static void refuse(const char* text) {
-  dprintf(STDERR_FILENO, "weir: %s\n", text);
+  if (text != NULL) dprintf(STDERR_FILENO, "weir: %s\n", text);
   const char* required = getenv("WEIR_REQUIRED");
   if (required != NULL && strcmp(required, "1") == 0) _exit(WEIR_EXIT_UNAVAILABLE);
 }
@@ -81,7 +81,7 @@ static void open_plugin(int major, int minor, int mode) {
     return;
   }
   if (entry(mode) != 0) { /* it has said why */
-    refuse("not installed, the job runs with torch's own allocator");
+    refuse(NULL);
     return;
   }
   plugin_malloc = (MallocFn)dlsym(plugin, "weir_plugin_malloc");
@@ -232,9 +232,25 @@ static void wake_emulated_gpu(void) {
   if (count_devices != NULL) count_devices(&count);
 }
 
+/* 1: Weir is in place, 0: it has not been asked for yet, -1: it was and is not there (one line has said why). */
+EXPORT int weir_installed(void) {
+  if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != DONE) return 0;
+  return plugin_malloc != NULL ? 1 : -1;
+}
+
+/* The way of the Python package (torch_weir): in place as torch's allocator, now. Without torch nothing happens. */
+EXPORT int weir_install(void) {
+  wake_emulated_gpu();
+  load_once(WEIR_LOAD_AS_ALLOCATOR);
+  return weir_installed();
+}
+
+/* Set by the Python package for as long as it opens this library: it will say how. */
+static int opened_to_install(void) { return getenv("WEIR_OPENED_TO_INSTALL") != NULL; }
+
 __attribute__((constructor)) static void on_load(void) {
   pthread_atfork(NULL, NULL, after_fork_in_child);
-  if (!loaded("libtorch_cpu.so")) return; /* preloaded: the usual case */
+  if (opened_to_install() || !loaded("libtorch_cpu.so")) return; /* preloaded: the usual case */
   wake_emulated_gpu();
   load_once(WEIR_LOAD_FOR_PLUGGABLE);
 }

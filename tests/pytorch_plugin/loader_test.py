@@ -31,7 +31,8 @@ class Loader(unittest.TestCase):
     def test_Loader_Exports_AreThoseOfItsList(self):
         text = subprocess.run(["nm", "-D", "--defined-only", LOADER], capture_output=True, text=True, check=True)
         names = sorted(line.split()[-1] for line in text.stdout.splitlines())
-        self.assertEqual(names, ["cuMemGetInfo_v2", "cudaGetDeviceCount", "cudaMemGetInfo", "weir_free", "weir_malloc"])
+        self.assertEqual(names, ["cuMemGetInfo_v2", "cudaGetDeviceCount", "cudaMemGetInfo", "weir_free", "weir_install",
+                                 "weir_installed", "weir_malloc"])
 
     def test_ProgramWithoutCuda_Preloaded_NothingHappens(self):
         done = subprocess.run(["/bin/true"], env={"LD_PRELOAD": LOADER, "WEIR_REQUIRED": "1"}, capture_output=True)

@@ -145,8 +145,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/bundle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path("weir-bundle"))
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="the build folder")
+    parser.add_argument("--needed", action="store_true", help="only put the Debian libraries that the folder's lib/ and bin/ need "
+                        "into its lib/, as the wheel's build does")
     options = parser.parse_args()
     try:
+        if options.needed:
+            copy_needed(options.folder)
+            return 0
         bundle = make(options.build, options.folder)
     except Refused as reason:
         print(f"tools/bundle: {reason}", file=sys.stderr)
