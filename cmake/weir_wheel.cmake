@@ -17,7 +17,10 @@ endif()
 function(weir_wheel_parts)
   add_custom_target(wheel_parts)
   add_dependencies(wheel_parts product weir_emulated_nvml)
-  set_target_properties(weir weir_core PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
+  # The same path in the build and in the wheel: what CMake would change on the way is padded with empty entries, which mean
+  # the working folder.
+  set_target_properties(weir weir_core weir_emulator weir_emulated_nvml PROPERTIES BUILD_WITH_INSTALL_RPATH TRUE
+                        INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
   install(TARGETS weir RUNTIME DESTINATION torch_weir/bin COMPONENT wheel)
   foreach(target ${WEIR_LIBRARIES} weir_emulated_nvml)
     if(TARGET ${target})

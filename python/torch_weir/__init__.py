@@ -8,11 +8,9 @@
 Not needed where a job is started by `weir run`, or where WEIR_VRAM is set (`import torch` then puts Weir in place by itself).
 Importing this package imports neither torch nor anything of Weir's; each function does when it is called.
 """
-from __future__ import annotations
-
 import os
 
-TYPE_CHECKING = False  # importing typing for it would cost time in every `import torch`
+TYPE_CHECKING = False  # every `import torch` imports this file: it imports nothing that Python has not loaded already
 if TYPE_CHECKING:
     from torch_weir._status import Status as Status
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Status", "install", "path", "set", "stats", "status"]
 
 
-def install(vram: str | int | None = None, **options: str | int | bool) -> Status:
+def install(vram: str | int | None = None, **options: str | int | bool) -> "Status":
     """Puts Weir in the place of torch's allocator, from now on and in this process and its children.
 
     `vram` is the cap, as WEIR_VRAM takes it: "20GiB", "80%", "0:20GiB,1:40GiB", "auto", "off", or a number of bytes. Other
@@ -47,7 +45,7 @@ def set(*, vram: str | int) -> None:  # noqa: A001: torch_weir.set(vram=...)
     _core.set_cap(vram)
 
 
-def status() -> Status:
+def status() -> "Status":
     """Whether Weir is in place in this process, how it came there, and if not, why. Starts nothing."""
     from torch_weir import _status
     return _status.status()
@@ -71,11 +69,14 @@ def path() -> str:
 
 def _autoload() -> None:
     """Called by `import torch` (entry point torch.backends). With no WEIR_* variable it looks at nothing but their names."""
-    for name in os.environ:
-        if name.startswith("WEIR_"):
-            from torch_weir import _entry_point
-            _entry_point.run()
-            return
+    if not any(name.startswith("WEIR_") for name in os.environ):
+        return
+    try:
+        from torch_weir import _entry_point
+    except Exception as failure:  # torch would not be imported
+        os.write(2, f"weir: torch-weir is damaged, the job runs without Weir: {failure}\n".encode())
+    else:
+        _entry_point.run()
 
 
 def __getattr__(name: str) -> object:

@@ -54,7 +54,10 @@ def stats(device: int | None) -> dict[str, int]:
         return {}
     if device is None:
         device = torch.cuda.current_device()
-    figures = {f"torch/{name}": int(value) for name, value in torch.cuda.memory_stats(device).items()}
+    try:
+        figures = {f"torch/{name}": int(value) for name, value in torch.cuda.memory_stats(device).items()}
+    except RuntimeError:  # torch's CUDAPluggableAllocator keeps none
+        figures = {}
     return {**figures, **_own_stats(device)}
 
 

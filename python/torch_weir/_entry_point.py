@@ -1,4 +1,7 @@
-"""What `import torch` does where WEIR_* variables are set: puts Weir in place if they ask for it. Never raises."""
+"""What `import torch` does where WEIR_* variables are set: puts Weir in place if they ask for it.
+
+Never raises, for torch would not be imported then; WEIR_REQUIRED=1 alone ends the process, with exit code 4.
+"""
 from __future__ import annotations
 
 import os
@@ -23,4 +26,6 @@ def run() -> None:
         if asks_for_weir(dict(os.environ)) and _loader.loaded() is None:
             _loader.put_in_place("entry point")
     except Exception as failure:
-        print(f"weir: the job runs without Weir: {failure}", file=sys.stderr)
+        print(f"weir: cannot be put in place: the job runs without Weir: {failure}", file=sys.stderr)
+        if os.environ.get("WEIR_REQUIRED") == "1":
+            sys.exit(4)  # kExitUnavailable; no Exception, so that torch lets it through

@@ -67,17 +67,19 @@ def _require_room(torch_version: str) -> None:
 
 
 def _put_in_place(texts: dict[str, str]) -> None:
-    kept = _differing(texts)
-    ours = {name: text for name, text in kept.items() if name not in os.environ}
+    differing = _differing(texts)
+    ours = {name: text for name, text in differing.items() if not os.environ.get(name)}
+    before = {name: os.environ.pop(name) for name in ours if name in os.environ}  # empty is as good as not set
     os.environ.update(ours)
     if _loader.put_in_place("install()") != _loader.IN_PLACE:
         for name in ours:
             del os.environ[name]
+        os.environ.update(before)
         raise RuntimeError("Weir could not be put in place, the line on stderr says why; torch's own allocator stays")
     _set_here.update(ours)
-    for name in kept.keys() - ours.keys():
-        warnings.warn(f"torch_weir.install: {name}={os.environ[name]} of the environment holds, not {kept[name]}", RuntimeWarning,
-                      stacklevel=5)
+    for name in differing.keys() - ours.keys():
+        warnings.warn(f"torch_weir.install: {name}={os.environ[name]} of the environment holds, not {differing[name]}", RuntimeWarning,
+                      stacklevel=4)
 
 
 def install(vram: str | int | None, options: dict[str, str | int | bool]) -> _status.Status:

@@ -1,0 +1,44 @@
+"""`import torch` where WEIR_VRAM asks for Weir and it cannot be had: torch is imported, one line says why (C127)."""
+import unittest
+
+from installation import PROGRAM, InstallationTestCase
+
+
+class Failures(InstallationTestCase):
+    def test_LoaderMissing_OneLineWithTheCause(self):
+        site = self.copy_without("lib/libweir_preload.so")
+        self.assert_one_line(self.emulated(site, WEIR_VRAM="1GiB"), "libweir_preload.so", "cannot open", "runs without Weir")
+
+    def test_LoaderMissing_Required_ExitsWith4(self):
+        site = self.copy_without("lib/libweir_preload.so")
+        done = self.python(PROGRAM, self.emulated(site, WEIR_VRAM="1GiB", WEIR_REQUIRED="1"), code=4)
+        self.assertIn("libweir_preload.so", self.said(done)[0])
+
+    def test_CoreMissing_OneLineWithTheCause(self):
+        site = self.copy_without("lib/libweir_core.so")
+        self.assert_one_line(self.emulated(site, WEIR_VRAM="1GiB"), "libweir_core.so")
+
+    def test_ModuleMissing_TorchIsImported(self):
+        site = self.copy_without("_loader.py")
+        for cached in (site / "torch_weir" / "__pycache__").glob("_loader.*"):
+            cached.unlink()
+        done = self.python("import torch; print(torch.ones(2, device='cuda').sum().item())", self.emulated(site, WEIR_VRAM="1GiB"))
+        self.assertEqual(done.stdout, "2.0\n")
+        self.assertEqual(len(self.said(done)), 1, done.stderr)
+        self.assertIn("_loader", self.said(done)[0])
+
+    def test_WrongValue_OneLine(self):
+        self.assert_one_line(self.emulated(WEIR_VRAM="24Gb"), 'WEIR_VRAM: "24Gb" is not a size', "torch's own allocator")
+
+    def test_MisspeltVariable_IsTold(self):
+        """It asks for Weir, which says what was meant."""
+        done = self.python("import torch, torch_weir; print(torch_weir.status().in_place)", self.emulated(WEIR_VRM="1GiB"))
+        self.assertEqual(done.stdout, "True\n")
+        self.assertIn("did you mean WEIR_VRAM?", done.stderr)
+
+    def test_CudaMallocAsync_OneLine(self):
+        self.assert_one_line(self.emulated(WEIR_VRAM="1GiB", PYTORCH_ALLOC_CONF="backend:cudaMallocAsync"), "cudaMallocAsync")
+
+
+if __name__ == "__main__":
+    unittest.main()
