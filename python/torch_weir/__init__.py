@@ -5,7 +5,7 @@
     ...
     wandb.log(torch_weir.stats())
 
-Not needed where a job is started by `weir run`, or where WEIR_VRAM is set (`import torch` then puts Weir in place by itself).
+Not needed where a job is started by `weir run`, or where WEIR_VRAM is set (`import torch` then does the same by itself).
 Importing this package imports neither torch nor anything of Weir's; each function does when it is called.
 """
 import os
@@ -20,7 +20,7 @@ __all__ = ["Status", "install", "path", "set", "stats", "status"]
 
 
 def install(vram: str | int | None = None, **options: str | int | bool) -> "Status":
-    """Puts Weir in the place of torch's allocator, from now on and in this process and its children.
+    """Puts Weir in the place of torch's allocator, at the first use of CUDA of this process or of one that it starts or forks.
 
     `vram` is the cap, as WEIR_VRAM takes it: "20GiB", "80%", "0:20GiB,1:40GiB", "auto", "off", or a number of bytes. Other
     options are those of `weir config` in small letters and without WEIR_: install(vram="20GiB", ram="64GiB", log="info").
@@ -29,6 +29,9 @@ def install(vram: str | int | None = None, **options: str | int | bool) -> "Stat
     Call it before anything uses CUDA. Raises RuntimeError, naming the way out, if CUDA has started, if torch has another
     allocator, if this torch is not known to Weir or if Weir is in place with other options; ValueError or TypeError for an
     option that Weir refuses. Nothing has changed then. A second call with the same options does nothing.
+
+    Returns what status() does: until CUDA is used, that Weir comes in then. What may still be against it at that moment (a
+    card without virtual memory management, say) is one line on stderr, and the job goes on; with required=True it ends.
     """
     from torch_weir import _installation
     return _installation.install(vram, options)

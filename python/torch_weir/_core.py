@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from torch_weir import _sizes
+from torch_weir import _sizes, _status
 
 _OK = 0  # WEIR_OK
 _OWN = ("cap", "resident", "peak_resident", "floor", "spilled_ram", "evictions", "evicted_bytes", "fetches", "fetched_bytes")
@@ -65,8 +65,7 @@ def set_cap(vram: str | int) -> None:
     caps = _sizes.caps(vram)
     core = loaded()
     if core is None:
-        raise RuntimeError("Weir is not in place in this process, so it has no cap to change: torch_weir.install(vram=...) "
-                           "before CUDA starts, or `weir run`")
+        raise RuntimeError(f"there is no cap to change, Weir is not in place: {_status.status().reason}")
     try:
         set_one = core.weir_set_cap
     except AttributeError:

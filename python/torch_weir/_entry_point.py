@@ -1,7 +1,5 @@
-"""What `import torch` does where WEIR_* variables are set: puts Weir in place if they ask for it.
-
-Never raises, for torch would not be imported then; WEIR_REQUIRED=1 alone ends the process, with exit code 4.
-"""
+"""What `import torch` does where WEIR_* variables are set: makes Weir come in at the first use of CUDA, if they ask for it. Never
+raises, for torch would not be imported then."""
 from __future__ import annotations
 
 import os
@@ -22,10 +20,8 @@ def asks_for_weir(environment: dict[str, str]) -> bool:
 
 def run() -> None:
     try:
-        # Preloaded, the loader acts by itself at the first use of CUDA: the way of `weir run` stays as it is.
+        # Preloaded, the loader acts by itself: the way of `weir run` stays as it is.
         if asks_for_weir(dict(os.environ)) and _loader.loaded() is None:
-            _loader.put_in_place("entry point")
+            _loader.arm("entry point")
     except Exception as failure:
-        print(f"weir: cannot be put in place: the job runs without Weir: {failure}", file=sys.stderr)
-        if os.environ.get("WEIR_REQUIRED") == "1":
-            sys.exit(4)  # kExitUnavailable; no Exception, so that torch lets it through
+        print(f"weir: the job runs without Weir: {failure}", file=sys.stderr)

@@ -29,20 +29,35 @@ def _texts(vram: str | int | None, options: dict[str, str | int | bool]) -> dict
 
 
 def _differing(texts: dict[str, str]) -> dict[str, str]:
-    """Of these, what the environment says otherwise, or what is new while Weir is in place."""
+    """Of these, what the environment says otherwise or not at all."""
     return {name: text for name, text in texts.items() if os.environ.get(name) != text}
 
 
-def _already_in_place(texts: dict[str, str]) -> _status.Status:
+def _warn(texts: dict[str, str]) -> None:
+    """These were not set here and stay as they are. The line of install()'s caller is shown."""
+    for name, text in texts.items():
+        warnings.warn(f"torch_weir.install: {name}={os.environ.get(name) or '(default)'} of the environment holds, not {text}",
+                      RuntimeWarning, stacklevel=5)
+
+
+def _already_in_place(texts: dict[str, str]) -> None:
     differing = _differing(texts)
-    now = _status.status()
-    if differing:
+    if differing and _set_here:
         asked = ", ".join(f"{name}={text}" for name, text in differing.items())
-        if _set_here:
-            raise RuntimeError(f"Weir is in place with other options than {asked}. torch_weir.set(vram=...) changes the cap of a "
-                               f"running job; all else is for its start")
-        warnings.warn(f"torch_weir.install: {asked} has no effect: {now}", RuntimeWarning, stacklevel=4)
-    return now
+        raise RuntimeError(f"Weir is in place with other options than {asked}. torch_weir.set(vram=...) changes the cap of a running "
+                           f"job; all else is for its start")
+    _warn(differing)
+
+
+def _comes_in(texts: dict[str, str]) -> None:
+    """Until it does, install() may be called again with other options."""
+    differing = _differing(texts)
+    ours = {name: text for name, text in differing.items() if name in _set_here or not os.environ.get(name)}
+    os.environ.update(ours)
+    _set_here.update(ours)
+    if not _loader.armed_by and _loader.loaded() is None:  # a preloaded one acts by itself
+        _loader.arm("install()")
+    _warn({name: text for name, text in differing.items() if name not in ours})
 
 
 def _require_room(torch_version: str) -> None:
@@ -66,22 +81,6 @@ def _require_room(torch_version: str) -> None:
                            f"without Weir")
 
 
-def _put_in_place(texts: dict[str, str]) -> None:
-    differing = _differing(texts)
-    ours = {name: text for name, text in differing.items() if not os.environ.get(name)}
-    before = {name: os.environ.pop(name) for name in ours if name in os.environ}  # empty is as good as not set
-    os.environ.update(ours)
-    if _loader.put_in_place("install()") != _loader.IN_PLACE:
-        for name in ours:
-            del os.environ[name]
-        os.environ.update(before)
-        raise RuntimeError("Weir could not be put in place, the line on stderr says why; torch's own allocator stays")
-    _set_here.update(ours)
-    for name in differing.keys() - ours.keys():
-        warnings.warn(f"torch_weir.install: {name}={os.environ[name]} of the environment holds, not {differing[name]}", RuntimeWarning,
-                      stacklevel=4)
-
-
 def install(vram: str | int | None, options: dict[str, str | int | bool]) -> _status.Status:
     texts = _texts(vram, options)
     if os.environ.get("WEIR_DISABLE") == "1":
@@ -90,9 +89,9 @@ def install(vram: str | int | None, options: dict[str, str | int | bool]) -> _st
         import torch
     except ImportError as error:
         raise RuntimeError(f"there is no torch in this Python ({sys.executable}): {error}") from error
-    loader = _loader.loaded()
-    if loader is not None and _loader.installed(loader) == _loader.IN_PLACE:
-        return _already_in_place(texts)
-    _require_room(torch.__version__)
-    _put_in_place(texts)
+    if _loader.installed() == _loader.IN_PLACE:
+        _already_in_place(texts)
+    else:
+        _require_room(torch.__version__)
+        _comes_in(texts)
     return _status.status()

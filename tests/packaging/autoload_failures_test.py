@@ -32,8 +32,8 @@ class Failures(InstallationTestCase):
 
     def test_MisspeltVariable_IsTold(self):
         """It asks for Weir, which says what was meant."""
-        done = self.python("import torch, torch_weir; print(torch_weir.status().in_place)", self.emulated(WEIR_VRM="1GiB"))
-        self.assertEqual(done.stdout, "True\n")
+        done = self.python(PROGRAM, self.emulated(WEIR_VRM="1GiB"))
+        self.assertEqual(done.stdout, "[true, 2.0]\n")
         self.assertIn("did you mean WEIR_VRAM?", done.stderr)
 
     def test_CudaMallocAsync_OneLine(self):

@@ -64,6 +64,12 @@ print(json.dumps({"loaded": "torch_weir" in sys.modules, "cuda": torch.cuda.is_i
 
 
 class Asked(InstallationTestCase):
+    def test_Variable_Set_NothingIsLoadedBeforeCudaIsUsed(self):
+        """Every process of a shell with WEIR_VRAM imports torch; most may never use CUDA. torch of any minor, for nothing is asked."""
+        program = "import torch; print(torch.ones(2).sum().item(), 'libweir_' in open('/proc/self/maps').read())"
+        done = self.python(program, self.environment(WEIR_VRAM="64MiB", WEIR_REQUIRED="1"))
+        self.assertEqual((done.stdout, done.stderr), ("2.0 False\n", ""))
+
     def test_Variable_Set_JobRunsCappedWithTheSameResult(self):
         figures = self.result(JOB, self.emulated(WEIR_VRAM="64MiB"))
         self.assertEqual(figures["way"], "entry point")

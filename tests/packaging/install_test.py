@@ -74,34 +74,54 @@ print(json.dumps([refused(torch_weir.install, vram="24Gb"), refused(torch_weir.i
         for (_, text), part in zip(errors, ('WEIR_VRAM: "24Gb" is not a size', "did you mean WEIR_VRAM?", "smallest cap", "no torch")):
             self.assertIn(part, text)
 
-    def test_Install_Again_SameOptionsAreFineOthersAreNot(self):
-        """C23; a cap that the environment sets is the one that holds, and that is said."""
+    def test_Install_Again_UntilCudaStartsWithOtherOptionsThenNot(self):
+        """C23: install twice."""
         done = self.result(CATCH + """
 import json, os, torch, torch_weir, warnings
-warnings.simplefilter("always")
-with warnings.catch_warnings(record=True) as warned:
-    first = torch_weir.install(vram="32MiB", ram="1GiB")
-    again = torch_weir.install(ram="1GiB")
-    other = refused(torch_weir.install, ram="2GiB")
+warnings.simplefilter("error")
+torch_weir.install(vram="64MiB", ram="1GiB")
+before = torch_weir.install(vram="32MiB")
 torch.ones(4, device="cuda")
-print(json.dumps([first == again and first.in_place, other, torch_weir.stats()["weir/cap"],
-                  [[str(w.message), w.filename] for w in warned]]))
+after = torch_weir.install(vram="32MiB", ram="1GiB")
+other = refused(torch_weir.install, ram="2GiB")
+print(json.dumps({"before": str(before), "after": str(after), "other": other, "cap": torch_weir.stats()["weir/cap"],
+                  "ram": os.environ["WEIR_RAM"]}))
 """, self.emulated(WEIR_VRAM="", WEIR_LOG="info"))
-        self.assertEqual((done[0], done[1][0], done[2], done[3]), (True, "RuntimeError", 32 << 20, []))
-        self.assertIn("torch_weir.set(vram=...)", done[1][1])
+        self.assertIn("not in place: it comes in at the first use of CUDA (install()); WEIR_VRAM=32MiB", done["before"])
+        self.assertIn("in place by install(); WEIR_VRAM=32MiB", done["after"])
+        self.assertEqual((done["other"][0], done["cap"], done["ram"]), ("RuntimeError", 32 << 20, "1GiB"))
+        self.assertIn("torch_weir.set(vram=...)", done["other"][1])
 
     def test_Install_EnvironmentSaysOtherwise_TheEnvironmentHolds(self):
+        """Before CUDA starts and after; the line of the caller is shown."""
         cap, warned = self.result("""
 import json, torch, torch_weir, warnings
 warnings.simplefilter("always")
 with warnings.catch_warnings(record=True) as warned:
-    torch_weir.install(vram="32MiB")
-torch.ones(4, device="cuda")
+    torch_weir.install(vram="32MiB", ram="1GiB")
+    torch.ones(4, device="cuda")
+    torch_weir.install(ram="1GiB")
 print(json.dumps([torch_weir.stats()["weir/cap"], [[str(w.message), w.filename] for w in warned]]))
 """, self.emulated(WEIR_VRAM="64MiB"))
         self.assertEqual((cap, len(warned)), (CAP, 1))
-        self.assertIn("WEIR_VRAM=32MiB has no effect", warned[0][0])
-        self.assertEqual(warned[0][1], "<string>")  # the caller's line is shown
+        self.assertIn("WEIR_VRAM=64MiB of the environment holds, not 32MiB", warned[0][0])
+        self.assertEqual(warned[0][1], "<string>")
+
+    def test_Status_VariableSetTooLate_SaysSo(self):
+        """C124: a script that sets the variable after importing torch."""
+        done = self.python("import os, torch, torch_weir; os.environ['WEIR_VRAM'] = '64MiB'; print(torch_weir.status())",
+                           self.environment())
+        self.assertIn("WEIR_VRAM was set after torch was imported", done.stdout)
+        self.assertIn("torch_weir.install()", done.stdout)
+
+    def test_Forked_BeforeCuda_TheChildIsCapped(self):
+        """As notebook launchers do. The parent must not have started CUDA, nor half of Weir."""
+        program = "import os, torch, torch_weir\n{}\nif os.fork(): os._exit(os.waitstatus_to_exitcode(os.wait()[1]))\n" + JOB
+        for install, variables, way in (("torch_weir.install(vram='64MiB')", {}, "install()"), ("", {"WEIR_VRAM": "64MiB"}, "entry point")):
+            figures = self.result(program.replace("{}", install, 1), self.emulated(**variables))
+            self.assertEqual(figures["way"], way)
+            self.assert_capped(figures)
+            self.assertEqual(figures["checksum"], self.checksum_without_weir())
 
     def test_Set_ChangesTheCapOrSaysThatThisBuildCannot(self):
         done = self.result(CATCH + """

@@ -32,7 +32,8 @@ maps = {line.split()[-1] for line in open("/proc/self/maps") if "libweir_" in li
 print(json.dumps({"checksum": checksum, "libraries": sorted(maps), **figures}))
 """
 # Prints whether Weir is in place, and 2.0.
-PROGRAM = "import torch, torch_weir, json; print(json.dumps([torch_weir.status().in_place, torch.ones(2, device='cuda').sum().item()]))"
+PROGRAM = ("import torch, torch_weir, json; total = torch.ones(2, device='cuda').sum().item(); "
+           "print(json.dumps([torch_weir.status().in_place, total]))")
 
 
 def _write_metadata(folder: pathlib.Path):
