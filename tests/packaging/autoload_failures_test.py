@@ -36,6 +36,11 @@ class Failures(InstallationTestCase):
         self.assertEqual(done.stdout, "[true, 2.0]\n")
         self.assertIn("did you mean WEIR_VRAM?", done.stderr)
 
+    def test_CudaStartedBehindTorchsPython_OneLine(self):
+        """C23: as a C++ extension may, here by the function that the package has wrapped."""
+        self.assert_one_line(self.emulated(WEIR_VRAM="1GiB"), "CUDA is already in use",
+                             program=PROGRAM.replace("total =", "torch._C._cuda_init.__wrapped__(); total ="))
+
     def test_CudaMallocAsync_OneLine(self):
         self.assert_one_line(self.emulated(WEIR_VRAM="1GiB", PYTORCH_ALLOC_CONF="backend:cudaMallocAsync"), "cudaMallocAsync")
 

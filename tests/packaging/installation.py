@@ -113,9 +113,9 @@ class InstallationTestCase(unittest.TestCase):
         self.assertGreater(stats["weir/evictions"], 0)
         self.assertGreater(stats["torch/allocated_bytes.all.peak"], cap)  # it did not fit
 
-    def assert_one_line(self, environment, *parts):
-        """torch's own allocator does the job (PROGRAM), and one line says why."""
-        done = self.python(PROGRAM, environment)
+    def assert_one_line(self, environment, *parts, program=PROGRAM):
+        """torch's own allocator does the job, and one line says why."""
+        done = self.python(program, environment)
         self.assertEqual(json.loads(done.stdout), [False, 2.0])
         lines = self.said(done)
         self.assertEqual(len(lines), 1, done.stderr)

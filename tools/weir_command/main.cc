@@ -171,7 +171,7 @@ class CommandLine {
     const Places places = Places::OfThisExecutable();
     const std::string path = emulated_gpu_ ? places.EmulatedGpu() : places.Preload();
     if (!std::filesystem::exists(path))
-      throw Failure(kExitUnavailable, path + " is missing: build Weir again (tools/setup)");
+      throw Failure(kExitUnavailable, path + " is missing: install or build Weir again (docs/install.md)");
     output_.Write(output_.json ? nlohmann::ordered_json{{"path", path}}.dump(2) + "\n" : path + "\n");
     return kExitOk;
   }

@@ -42,8 +42,9 @@ void Places::RequireParts(const Options& options) const {
   if (!options.disable) parts.push_back(library_folder_ / "libweir_core.so");
   for (const fs::path& part : parts) {
     if (!fs::exists(part)) {
-      throw Failure(kExitUnavailable,
-                    absl::StrCat(part.string(), " is missing: build Weir again (tools/setup)"));
+      throw Failure(
+          kExitUnavailable,
+          absl::StrCat(part.string(), " is missing: install or build Weir again (docs/install.md)"));
     }
     if (part.string().find_first_of(" :") != std::string::npos) {
       throw Failure(kExitUnavailable,

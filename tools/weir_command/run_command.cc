@@ -83,8 +83,8 @@ void RequireReadable(const char* flag, const std::string& value, const char* fun
   void* driver = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* check = driver == nullptr ? nullptr : dlsym(driver, function);
   if (check == nullptr) {
-    throw Failure(kExitUnavailable,
-                  absl::StrCat(library, " has no ", function, ": build Weir again (tools/setup)"));
+    throw Failure(kExitUnavailable, absl::StrCat(library, " has no ", function,
+                                                 ": install or build Weir again (docs/install.md)"));
   }
   char text[2048];
   if (reinterpret_cast<Check>(check)(value.c_str(), text, sizeof text) != 0)
