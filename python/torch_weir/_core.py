@@ -72,7 +72,9 @@ def set_cap(vram: str | int) -> None:
         raise NotImplementedError("torch_weir.set: this build of Weir has no weir_set_cap; the cap is what it was at the "
                                   "start (WEIR_VRAM, install(vram=...))") from None
     import torch
-    for device in sorted(caps) if None not in caps else range(torch.cuda.device_count()):
+    if _sizes.EVERY in caps:
+        caps = dict.fromkeys(range(torch.cuda.device_count()), caps[_sizes.EVERY])
+    for device, cap in caps.items():
         error = Error()
-        if set_one(ctypes.c_int32(device), ctypes.c_uint64(caps.get(device, caps.get(None, 0))), ctypes.byref(error)) != _OK:
+        if set_one(ctypes.c_int32(device), ctypes.c_uint64(cap), ctypes.byref(error)) != _OK:
             raise RuntimeError(f"device {device}: {error.text.decode('utf-8', 'replace')}")

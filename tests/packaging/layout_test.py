@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEIR = pathlib.Path(os.environ["TEST_BUILD"]) / "bin" / "weir"
@@ -41,7 +42,7 @@ class Layout(unittest.TestCase):
 class Sizes(unittest.TestCase):
     TEXTS = ("2MiB", "2097151", "2097152", "24GiB", "24G", "24GB", "24Gb", "1.5GiB", "1.5", "1.5B", "512M", "1K", "16777216TiB", "16777215TiB",
              "1TB", "0", "", " 1GiB", "1 GiB", "-1GiB", "1e3", "1GiB ", "0:20GiB,1:40GiB", "0:20GiB,0:40GiB", "0:", ":1GiB", "x:1GiB",
-             "0:1GiB,", "٣GiB")
+             "0:1GiB,", "٣GiB", "٣:1GiB")
 
     def test_Caps_AreAcceptedWhereTheCommandAcceptsThem(self):
         for text in self.TEXTS:
@@ -56,10 +57,33 @@ class Sizes(unittest.TestCase):
                     self.assertFalse(accepted, "the command accepts it")
 
     def test_Caps_AreInBytes(self):
-        self.assertEqual(_sizes.caps("1.5GiB"), {None: 3 << 29})
-        self.assertEqual(_sizes.caps("24GB"), {None: 24 * 10**9})
-        self.assertEqual(_sizes.caps(2 << 30), {None: 2 << 30})
+        self.assertEqual(_sizes.caps("1.5GiB"), {_sizes.EVERY: 3 << 29})
+        self.assertEqual(_sizes.caps("24GB"), {_sizes.EVERY: 24 * 10**9})
+        self.assertEqual(_sizes.caps(2 << 30), {_sizes.EVERY: 2 << 30})
         self.assertEqual(_sizes.caps("0:20GiB,1:512M"), {0: 20 << 30, 1: 512 << 20})
+
+
+class SetCap(unittest.TestCase):
+    """set() against a stand-in of the core: what crosses the C ABI, and what comes back."""
+
+    def setUp(self):
+        self.calls = []
+
+    def weir_set_cap(self, device, cap, error):
+        self.calls.append((type(device), device.value, type(cap), cap.value))
+        if device.value != 1:
+            return 0
+        ctypes.cast(error, ctypes.POINTER(_core.Error)).contents.text = "it does not fit".encode()
+        return 1
+
+    def test_Sizes_GoToTheDevicesThatAreNamed(self):
+        with mock.patch.object(_core, "loaded", lambda: self):
+            _core.set_cap("0:20GiB,2:512M")
+        self.assertEqual(self.calls, [(ctypes.c_int32, 0, ctypes.c_uint64, 20 << 30), (ctypes.c_int32, 2, ctypes.c_uint64, 512 << 20)])
+
+    def test_Error_OfTheCore_IsRaisedWithItsText(self):
+        with mock.patch.object(_core, "loaded", lambda: self), self.assertRaisesRegex(RuntimeError, "device 1: it does not fit"):
+            _core.set_cap("1:20GiB")
 
 
 class Asked(unittest.TestCase):
