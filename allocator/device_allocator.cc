@@ -220,7 +220,7 @@ absl::Status DeviceAllocator::JoinFillLocked(const Extent* extent, Stream stream
 
 void DeviceAllocator::PinLocked(Extent* extent, Stream stream, OpPins& op) {
   if (extent->kind == ExtentKind::kSlab) return;  // slabs never leave
-  if (!op.Holds(this)) ++pinning_threads_;
+  if (!op.Holds(this)) pinners_.push_back(Pinner{&op, op.outermost()});
   ++extent->pins;
   extent->last_touch = NextTouchLocked();
   if (op.UsesAnyStream()) extent->used_anywhere = true;
@@ -236,8 +236,8 @@ void DeviceAllocator::UnpinLocked(Extent* extent, Stream stream) {
   if (extent->state == Residency::kFree && extent->pins == 0) unused_objects_.push_back(extent);
 }
 
-void DeviceAllocator::EndUnpin(bool holds_more) {
-  if (!holds_more) --pinning_threads_;
+void DeviceAllocator::EndUnpin(const OpPins& op) {
+  if (!op.Holds(this)) std::erase_if(pinners_, [&](const Pinner& pinner) { return pinner.op == &op; });
   ++pin_epoch_;
   if (!Without(Safeguard::kUnpinWakes)) pins_changed_.SignalAll();
   mutex_.Unlock();

@@ -71,7 +71,7 @@ class DeviceAllocator {
   // ---- ops (see op_pins.h)
   void BeginUnpin() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_) { mutex_.Lock(); }
   void UnpinLocked(Extent* extent, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndUnpin(bool holds_more) ABSL_UNLOCK_FUNCTION(mutex_);
+  void EndUnpin(const OpPins& op) ABSL_UNLOCK_FUNCTION(mutex_);
   void PinLocked(Extent* extent, Stream stream, OpPins& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- making room without evicting, for the pager
@@ -104,7 +104,19 @@ class DeviceAllocator {
   uint64_t NextTouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ++touches_; }
   // Threads whose op in flight pins something here and that are not waiting in the pager.
   int ActivePinnersLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return pinning_threads_ - waiting_pinners_;
+    return static_cast<int>(pinners_.size()) - waiting_pinners_;
+  }
+  // A thread whose op in flight pins something here. `op` is that thread's: only its address may be looked at.
+  struct Pinner {
+    const OpPins* op;
+    const char* name;  // of the outermost op; lives as long as the entry
+  };
+  const std::vector<Pinner>& PinnersLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pinners_; }
+  // Free pages that still have their frames; the empty extents that are kept whole are not among them.
+  PageCount CachedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pages_.mapped_free(); }
+  // Freed by the job, and waiting for a recorded stream.
+  Bytes WaitingLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Bytes(static_cast<uint64_t>(counters_.waiting.current));
   }
   void AddWaitingPinnerLocked(int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sleeps until pins were released or the number of active pinners changed since `epoch`.
@@ -221,7 +233,7 @@ class DeviceAllocator {
   PageCount idle_moved_ ABSL_GUARDED_BY(mutex_);  // by MoveIdleFrames, so far
   uint64_t touches_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t extents_made_ ABSL_GUARDED_BY(mutex_) = 0;
-  int pinning_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Pinner> pinners_ ABSL_GUARDED_BY(mutex_);  // one per thread
   int waiting_pinners_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pin_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   // Driver calls at certain numbers of allocations, each about 1/16 larger than the one before.

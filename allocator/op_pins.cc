@@ -15,7 +15,13 @@ OpPins& OpPins::OfThisThread() {
   return *pins;
 }
 
-const char* OpPins::name() const { return names_.empty() ? "an allocation outside any op" : names_.back(); }
+namespace {
+constexpr char kNoOp[] = "an allocation outside any op";
+}  // namespace
+
+const char* OpPins::name() const { return names_.empty() ? kNoOp : names_.back(); }
+
+const char* OpPins::outermost() const { return names_.empty() ? kNoOp : names_.front(); }
 
 void OpPins::Enter(const char* name, Streams streams) {
   names_.push_back(name);
@@ -55,7 +61,7 @@ void OpPins::ReleaseFrom(size_t size) {
       }
     }
     pins_.resize(kept);
-    device->EndUnpin(/*holds_more=*/Holds(device));
+    device->EndUnpin(*this);
   }
 }
 

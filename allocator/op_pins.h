@@ -39,6 +39,9 @@ class OpPins {
   bool UsesAnyStream() const { return any_stream_depth_ > 0; }
   // Innermost op's name, or "an allocation outside any op".
   const char* name() const;
+  // The same of the outermost op, which lives until the last pin is released.
+  const char* outermost() const;
+  const std::vector<Pin>& pins() const { return pins_; }
   // The extent's pin counter has been raised by the caller, under the device's mutex.
   void Add(Pin pin) { pins_.push_back(pin); }
   // Takes back what was added since the list had `size` entries.

@@ -15,9 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "allocator/device_allocator.h"
 #include "allocator/room_maker.h"
 #include "offload/pinned_store.h"
+#include "offload/shortage.h"
 #include "offload/turn_queue.h"
 #include "policies/policy.h"
 
@@ -84,16 +86,20 @@ class Pager final : public RoomMaker {
     Event fill_event;  // of a victim that was filling
     Stream fill_stream;
   };
-  struct Refusal {
-    std::string text;  // why the last eviction attempt could not take more
+  // What room is wanted for.
+  struct Room {
+    PageCount pages;                         // more frames
+    std::span<const TouchRequest> requests;  // all that the op is about to touch; empty: an allocation
   };
 
   bool TryPinAllLocked(std::span<const TouchRequest> requests, OpPins& op, Stream stream);
   void NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& op, Stream stream);
   absl::Status TouchSlow(std::span<const TouchRequest> requests, OpPins& op, Stream stream);
-  absl::StatusOr<FrameReservation> RoomFor(PageCount pages, OpPins& op, Stream stream, TurnQueue::Turn& turn);
-  absl::StatusOr<bool> FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream,
-                                   TurnQueue::Turn& turn);
+  absl::StatusOr<FrameReservation> RoomFor(const Room& room, OpPins& op, Stream stream,
+                                           TurnQueue::Turn& turn);
+  // `index`: which of the requests.
+  absl::StatusOr<bool> FetchAndPin(std::span<const TouchRequest> requests, size_t index, OpPins& op,
+                                   Stream stream, TurnQueue::Turn& turn);
   absl::Status Fetch(Extent* extent, FrameReservation frames, Stream stream);
   absl::Status WaitFor(Stream stream);
 
@@ -109,7 +115,10 @@ class Pager final : public RoomMaker {
 
   // Releases RAM slots whose copy back has passed; with `wait` waits for the oldest. True if any was released.
   bool SettleFills(bool wait);
-  std::string Explain(PageCount pages, OpPins& op, const Refusal& refusal);
+  // The figures of a request that fails; the op holds its pins.
+  Shortage Survey(const Room& room, OpPins& op, const Refusal& refusal);
+  void SurveyLocked(const absl::flat_hash_set<const Extent*>& needed, Shortage& shortage,
+                    std::vector<Bytes>& movable);
 
   DeviceAllocator& device_;
   Driver& driver_;

@@ -17,12 +17,13 @@ absl::StatusOr<FrameReservation> Pager::MakeRoom(PageCount pages, OpPins& op, St
   TurnQueue::Turn turn(turns_);
   WaitingPinner waiting(device_, op);
   turn.Take();
-  return RoomFor(pages, op, stream, turn);
+  return RoomFor(Room{pages, {}}, op, stream, turn);
 }
 
 // The device's context is current. Each round takes the first rung that gives anything and starts again.
-absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Stream stream,
+absl::StatusOr<FrameReservation> Pager::RoomFor(const Room& room, OpPins& op, Stream stream,
                                                 TurnQueue::Turn& turn) {
+  const PageCount pages = room.pages;
   Refusal refusal;
   bool asked_again = false;
   for (;;) {
@@ -57,41 +58,19 @@ absl::StatusOr<FrameReservation> Pager::RoomFor(PageCount pages, OpPins& op, Str
     }
     if (!Without(Safeguard::kStepAside) && turn.StepAside()) continue;
     NvtxRange range(RangeKind::kOutOfMemory, pages.bytes());
-    return absl::ResourceExhaustedError(Explain(pages, op, refusal));
+    return absl::ResourceExhaustedError(ShortageText(Survey(room, op, refusal)));
   }
-}
-
-std::string Pager::Explain(PageCount pages, OpPins& op, const Refusal& refusal) {
-  Bytes pinned_here = op.BytesPinned(&device_), pinned, unproven;
-  {
-    LockHolder lock(&device_.mutex());
-    for (const Extent* extent : device_.ExtentsLocked()) {
-      if (!extent->HasFrames() || extent->kind == ExtentKind::kSlab) continue;
-      if (extent->pins > 0 || extent->pinned_for_good) {
-        pinned += extent->bytes();
-      } else if (extent->without_evidence > 0) {
-        unproven += extent->bytes();
-      }
-    }
-  }
-  std::string text =
-      absl::StrCat("Weir: ", op.name(), " needs ", FormatBytes(pinned_here + pages.bytes()),
-                   " in VRAM at once (", FormatBytes(pages.bytes()), " more than it has pinned); the cap is ",
-                   FormatBytes(device_.cap()), " (WEIR_VRAM), ", FormatBytes(device_.frames().held().bytes()),
-                   " held: ", FormatBytes(SaturatingSubtract(pinned, pinned_here)), " pinned by others, ",
-                   FormatBytes(unproven), " never seen as an op's input, ", FormatBytes(device_.Floor()),
-                   " floor of small tensors.");
-  if (!refusal.text.empty()) absl::StrAppend(&text, " Nothing more could leave: ", refusal.text, ".");
-  return text;
 }
 
 absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& refusal) {
+  refusal = {};
   if (blind_threads_.load() > 0) {
-    refusal.text = "a thread runs with record functions disabled, so its ops cannot be seen";
+    refusal = {Refusal::By::kUnseenThread,
+               "a thread runs with record functions disabled, so its ops cannot be seen"};
     return PageCount();
   }
   if (const char* veto = hooks_.veto != nullptr ? hooks_.veto() : nullptr; veto != nullptr) {
-    refusal.text = veto;
+    refusal = {Refusal::By::kForeignCode, veto};
     return PageCount();
   }
   // One that is too large for the RAM that is left must not hide those that are not.
@@ -152,7 +131,9 @@ void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
       victims[i].extent->slots = *std::move(slots);
       continue;
     }
-    refusal.text = std::string(slots.status().message());
+    const bool within_budget = ram_.budget() - ram_.used() >= pages.bytes();
+    refusal = {within_budget ? Refusal::By::kSystem : Refusal::By::kRamBudget,
+               std::string(slots.status().message())};
     CancelVictims(std::span(victims).subspan(i, 1));
     victims.erase(victims.begin() + static_cast<ptrdiff_t>(i--));
   }

@@ -68,9 +68,9 @@ absl::Status Pager::TouchSlow(std::span<const TouchRequest> requests, OpPins& op
   WaitingPinner waiting(device_, op);
   turn.Take();
   const size_t pins_before = op.size();
-  for (const TouchRequest& request : requests) {
+  for (size_t i = 0; i < requests.size(); ++i) {
     absl::StatusOr<bool> pinned = false;
-    while (pinned.ok() && !*pinned) pinned = FetchAndPin(request, op, stream, turn);
+    while (pinned.ok() && !*pinned) pinned = FetchAndPin(requests, i, op, stream, turn);
     if (!pinned.ok() && !Without(Safeguard::kAllPinsOrNone)) op.ReleaseFrom(pins_before);
     LockHolder lock(&device_.mutex());
     waiting.RefreshLocked();
@@ -79,9 +79,10 @@ absl::Status Pager::TouchSlow(std::span<const TouchRequest> requests, OpPins& op
   return absl::OkStatus();
 }
 
-// One step towards having the block of `request` resident and pinned; false: look again.
-absl::StatusOr<bool> Pager::FetchAndPin(const TouchRequest& request, OpPins& op, Stream stream,
-                                        TurnQueue::Turn& turn) {
+// One step towards having the block of that request resident and pinned; false: look again.
+absl::StatusOr<bool> Pager::FetchAndPin(std::span<const TouchRequest> requests, size_t index, OpPins& op,
+                                        Stream stream, TurnQueue::Turn& turn) {
+  const TouchRequest& request = requests[index];
   PageCount pages;
   {
     LockHolder lock(&device_.mutex());
@@ -98,7 +99,7 @@ absl::StatusOr<bool> Pager::FetchAndPin(const TouchRequest& request, OpPins& op,
     }
     pages = extent->pages.count;
   }
-  absl::StatusOr<FrameReservation> frames = RoomFor(pages, op, stream, turn);
+  absl::StatusOr<FrameReservation> frames = RoomFor(Room{pages, requests}, op, stream, turn);
   if (!frames.ok()) return frames.status();
   Extent* extent = nullptr;
   {

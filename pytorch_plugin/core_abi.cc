@@ -19,9 +19,14 @@ namespace {
 int32_t Fail(WeirError* error, int32_t code, absl::string_view text) {
   if (error != nullptr) {
     error->code = code;
-    size_t length = std::min(text.size(), sizeof(error->text) - 1);
-    std::memcpy(error->text, text.data(), length);
-    error->text[length] = '\0';
+    if (text.size() >= sizeof(error->text)) {  // cut between lines, else between characters of UTF-8
+      const size_t line = text.substr(0, sizeof(error->text)).rfind('\n');
+      size_t length = line != text.npos ? line : sizeof(error->text) - 1;
+      while (line == text.npos && length > 0 && (text[length] & 0xC0) == 0x80) --length;
+      text = text.substr(0, length);
+    }
+    std::memcpy(error->text, text.data(), text.size());
+    error->text[text.size()] = '\0';
   }
   return code;
 }
