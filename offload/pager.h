@@ -118,7 +118,7 @@ class Pager final : public RoomMaker {
   // The figures of a request that fails; the op holds its pins.
   Shortage Survey(const Room& room, OpPins& op, const Refusal& refusal);
   void SurveyLocked(const absl::flat_hash_set<const Extent*>& needed, Shortage& shortage,
-                    std::vector<Bytes>& movable);
+                    std::vector<Candidate>& movable);
 
   DeviceAllocator& device_;
   Driver& driver_;

@@ -30,18 +30,18 @@ void KeepLargest(std::vector<Shortage::Tensor>& largest, const Shortage::Tensor&
 }
 
 // How much of extents of these sizes fits `room`, taken largest first.
-Bytes Packed(std::vector<Bytes> sizes, Bytes room) {
-  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+Bytes Packed(std::vector<Candidate> extents, Bytes room) {
+  std::sort(extents.begin(), extents.end(), [](auto& a, auto& b) { return a.pages > b.pages; });
   Bytes packed;
-  for (Bytes size : sizes) {
-    if (packed + size <= room) packed += size;
+  for (const Candidate& extent : extents) {
+    if (packed + extent.pages.bytes() <= room) packed += extent.pages.bytes();
   }
   return packed;
 }
 
 }  // namespace
 
-void Pager::SurveyLocked(const Extents& needed, Shortage& shortage, std::vector<Bytes>& movable) {
+void Pager::SurveyLocked(const Extents& needed, Shortage& shortage, std::vector<Candidate>& movable) {
   device_.mutex().AssertHeld();
   Bytes in_extents;
   for (const Extent* extent : device_.ExtentsLocked()) {
@@ -49,7 +49,8 @@ void Pager::SurveyLocked(const Extents& needed, Shortage& shortage, std::vector<
     if (extent->HasFrames()) {
       shortage.by_hold[static_cast<size_t>(hold)] += extent->bytes();
       in_extents += extent->bytes();
-      if (hold == Hold::kMayLeave) movable.push_back(extent->bytes());
+      if (hold == Hold::kMayLeave)
+        movable.push_back(Candidate{extent->number, extent->last_touch, extent->pages.count});
     }
     for (const Block* block = extent->first; block != nullptr; block = block->after) {
       if (!block->IsFree())
@@ -73,7 +74,7 @@ Shortage Pager::Survey(const Room& room, OpPins& op, const Refusal& refusal) {
   shortage.more = room.pages.bytes();
   shortage.cap = device_.cap();
   shortage.ceiling = device_.HasCap() ? device_.frames().ceiling().bytes() : Bytes::Max();
-  std::vector<Bytes> movable;
+  std::vector<Candidate> movable;
   {
     LockHolder lock(&device_.mutex());
     Extents needed;
@@ -98,7 +99,8 @@ Shortage Pager::Survey(const Room& room, OpPins& op, const Refusal& refusal) {
   shortage.ram_budget = ram_.budget();
   if (refusal.by == Refusal::By::kNobody)
     shortage.may_leave_now = Packed(movable, shortage.ram_budget - shortage.ram_used);
-  for (Bytes size : movable) shortage.largest_may_leave = std::max(shortage.largest_may_leave, size);
+  for (size_t index : policy_.PickVictims(movable, PageCount::ToHold(shortage.ToLeave())))
+    shortage.would_leave += movable[index].pages.bytes();
   if (const absl::StatusOr<DeviceMemory> memory = driver_.MemoryInfo(device_.device()); memory.ok())
     shortage.card = memory->total;
   return shortage;

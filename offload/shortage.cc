@@ -114,13 +114,14 @@ Bytes Shortage::SmallestCap() const {
   return (needed + Unmovable(*this) + rest).RoundedUpTo(kPageBytes);
 }
 
+Bytes Shortage::ToLeave() const {
+  return SaturatingSubtract(needed + Unmovable(*this) + Of(Hold::kMayLeave), std::min(cap, ceiling));
+}
+
 Bytes Shortage::EnoughRam() const {
-  const Bytes least = needed + Unmovable(*this);
-  if (refusal.Everything() || least > std::min(cap, ceiling) || Of(Hold::kMayLeave) == may_leave_now)
-    return Bytes();
-  // Extents leave whole: what leaves is less than what has to plus one of them.
-  const Bytes leaves = SaturatingSubtract(least + Of(Hold::kMayLeave), std::min(cap, ceiling));
-  return ram_used + std::min(leaves + largest_may_leave, Of(Hold::kMayLeave));
+  const bool more_helps =
+      !refusal.Everything() && ToLeave() <= Of(Hold::kMayLeave) && Of(Hold::kMayLeave) != may_leave_now;
+  return more_helps ? ram_used + would_leave : Bytes();
 }
 
 std::string ShortageText(const Shortage& shortage) {

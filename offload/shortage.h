@@ -53,14 +53,16 @@ struct Shortage {
   };
   std::vector<Tensor> largest;  // of all that are alive, largest first
   Bytes ram_used, ram_budget;
-  Bytes may_leave_now;      // of kMayLeave, what the RAM that is left could still take
-  Bytes largest_may_leave;  // the largest extent in kMayLeave
+  Bytes may_leave_now;  // of kMayLeave, what the RAM that is left could still take
+  Bytes would_leave;    // of kMayLeave, what the policy would choose to serve this if RAM were no limit
   Refusal refusal;
 
   Bytes Of(Hold hold) const { return by_hold[static_cast<size_t>(hold)]; }
   bool HasCap() const { return cap != Bytes::Max(); }
   // The least cap under which this request would have been served with the same RAM budget: whole frames.
   Bytes SmallestCap() const;
+  // What of kMayLeave has to leave at the present cap; more than that is: it cannot be served.
+  Bytes ToLeave() const;
   // The least RAM budget that lets enough leave at the present cap; zero: RAM would not help.
   Bytes EnoughRam() const;
 };
