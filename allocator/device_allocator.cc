@@ -205,6 +205,7 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block,
     if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
     return ordered;
   }
+  block->number = ++blocks_made_;
   CountAllocatedLocked(block);
   if (op.InOp() && !Without(Safeguard::kPinOfAllocated)) PinLocked(extent, stream, op);
   WEIR_DCHECK_SLOW(extent->IsValid());

@@ -21,6 +21,7 @@
 #include "allocator/block_heap.h"
 #include "allocator/cuda/driver.h"
 #include "allocator/cuda/event_pool.h"
+#include "allocator/device_snapshot.h"
 #include "allocator/extent.h"
 #include "allocator/frame_pool.h"
 #include "allocator/op_pins.h"
@@ -57,6 +58,7 @@ class DeviceAllocator {
   struct BlockInfo {
     DeviceAddr base;
     Bytes requested;
+    uint64_t number;  // of its allocation
   };
   std::optional<BlockInfo> FindBlock(DeviceAddr addr);
   // Kernels of `peer` may use the blocks, now and from now on (AddressSpace::AddPeer). Needs no context.
@@ -145,6 +147,8 @@ class DeviceAllocator {
   // Driver calls made during the last half of the process's allocations (at most half, at least 15/32): zero in steady
   // state.
   uint64_t SteadyDriverCalls();
+  // Everything that is there, at one instant.
+  DeviceSnapshot Snapshot();
   // Conservation: pages of extents, free runs and the frames add up; every extent is valid.
   bool IsValid();
 
@@ -232,6 +236,7 @@ class DeviceAllocator {
   DeviceCounters counters_ ABSL_GUARDED_BY(mutex_);
   PageCount idle_moved_ ABSL_GUARDED_BY(mutex_);  // by MoveIdleFrames, so far
   uint64_t touches_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t blocks_made_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t extents_made_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Pinner> pinners_ ABSL_GUARDED_BY(mutex_);  // one per thread
   int waiting_pinners_ ABSL_GUARDED_BY(mutex_) = 0;

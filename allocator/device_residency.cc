@@ -19,7 +19,7 @@ std::optional<DeviceAllocator::BlockInfo> DeviceAllocator::FindBlock(DeviceAddr 
   LockHolder lock(&mutex_);
   Block* block = FindBlockLocked(addr);
   if (block == nullptr) return std::nullopt;
-  return BlockInfo{block->addr, block->requested};
+  return BlockInfo{block->addr, block->requested, block->number};
 }
 
 const Block* DeviceAllocator::FindUnfreedLocked(DeviceAddr addr) {

@@ -42,8 +42,9 @@ struct Extent;
 // What torch asked for. Blocks of an extent form a list in address order, free ones included.
 struct Block {
   DeviceAddr addr;
-  Bytes size;       // rounded to the heap's granule
-  Bytes requested;  // zero: free
+  Bytes size;           // rounded to the heap's granule
+  Bytes requested;      // zero: free
+  uint64_t number = 0;  // of its allocation, from 1: with the address it names a block for ever (R8)
   Extent* extent = nullptr;
   Block* before = nullptr;
   Block* after = nullptr;

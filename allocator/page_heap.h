@@ -60,6 +60,14 @@ class PageHeap {
   void PutMapped(MappedRun run);
   void PutUnmapped(PageRun run);
 
+  // `each(PageRun, Stream)` for every mapped run, in address order.
+  template <typename Each>
+  void ForEachMapped(Each each) const {
+    for (const auto& [first, run] : runs_) {
+      if (run.mapped) each(PageRun{first, run.count}, run.stream);
+    }
+  }
+
   PageCount mapped_free() const { return mapped_free_; }
   // Longest mapped free run of any stream.
   PageCount longest_mapped() const;

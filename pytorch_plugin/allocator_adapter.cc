@@ -15,6 +15,7 @@
 #include "allocator/base/safeguards.h"
 #include "pytorch_plugin/allocator_stats.h"
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/memory_snapshot.h"
 #include "pytorch_plugin/op_guard.h"
 #include "pytorch_plugin/op_trace.h"
 #include "pytorch_plugin/refuse.h"
@@ -189,7 +190,9 @@ class WeirAllocator final : public AnyMinorAllocator {
                      const std::vector<std::string>&) override {
     if (enabled) Refuse("_record_memory_history");
   }
-  SnapshotInfo snapshot(MempoolId_t, bool) override { Refuse("memory_snapshot"); }
+  SnapshotInfo snapshot(MempoolId_t pool, bool include_traces) override {
+    return TakeSnapshot(device_count_.load(), pool, include_traces);
+  }
   void attachOutOfMemoryObserver(OutOfMemoryObserver observer) override {
     std::lock_guard<std::mutex> lock(AllObservers().mutex);
     AllObservers().oom.push_back(std::move(observer));

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define WEIR_CORE_ABI_VERSION 3u
+#define WEIR_CORE_ABI_VERSION 4u
 #define WEIR_API __attribute__((visibility("default")))
 
 enum WeirCode {
@@ -216,6 +216,41 @@ WEIR_API int32_t weir_set_cap(int32_t device, uint64_t bytes, WeirError* error);
 WEIR_API int32_t weir_set_fraction(int32_t device, double fraction, WeirError* error);
 /* Gives cached frames and unused pinned slabs back to the driver. */
 WEIR_API void weir_empty_cache(int32_t device);
+
+/* ---- what is where --------------------------------------------------------------------------------------- */
+
+enum { WEIR_BLOCK_FREE = 0, WEIR_BLOCK_ALLOCATED = 1, WEIR_BLOCK_AWAITING_FREE = 2 };
+typedef struct WeirBlock {
+  uint64_t address, bytes, requested;
+  uint64_t number; /* of its allocation on that device, from 1; 0: free */
+  int32_t state;
+} WeirBlock;
+
+/* allocator/device_snapshot.h says what each is. */
+enum {
+  WEIR_SEGMENT_RESIDENT = 0,
+  WEIR_SEGMENT_CACHED = 1,
+  WEIR_SEGMENT_EVICTED = 2,
+  WEIR_SEGMENT_UNMAPPED = 3
+};
+typedef struct WeirSegment {
+  uint64_t address, bytes;
+  void* stream;
+  int32_t state;
+  int32_t small;           /* 1: of blocks below 1 MiB */
+  const WeirBlock* blocks; /* they tile it, in address order */
+  size_t block_count;      /* at least one */
+} WeirSegment;
+
+typedef struct WeirSnapshot {
+  const WeirSegment* segments; /* in address order */
+  size_t segment_count;
+} WeirSnapshot;
+
+/* Everything that Weir has on `device`, at one instant; NULL: nothing there. Never waits; no lock is held after the return,
+ * and the answer does not change any more. To be given back by weir_drop_snapshot, which takes NULL too. */
+WEIR_API const WeirSnapshot* weir_take_snapshot(int32_t device);
+WEIR_API void weir_drop_snapshot(const WeirSnapshot* snapshot);
 
 /* One line on the log (level 0 error, 1 warn, 2 info, 3 debug). */
 WEIR_API void weir_log(int32_t level, const char* text);

@@ -37,7 +37,6 @@ class Allocator(PluginTest):
 
     def test_NotSupported_IsRefusedByName(self):
         refused = {
-            "memory_snapshot": lambda: torch.cuda.memory_snapshot(),
             "_record_memory_history": lambda: torch.cuda.memory._record_memory_history(),
             "pools": lambda: torch.cuda.MemPool(),
             "graphs": lambda: torch.cuda.CUDAGraph().capture_begin(),

@@ -244,6 +244,8 @@ WEIR_API int32_t weir_set_fraction(int32_t, double, WeirError*) { return WEIR_OK
 WEIR_API int32_t weir_add_peer(int32_t, int32_t, WeirError*) { return WEIR_OK; }
 WEIR_API uint64_t weir_largest_free(int32_t) { return 1 << 20; }
 WEIR_API void weir_empty_cache(int32_t) {}
+WEIR_API const WeirSnapshot* weir_take_snapshot(int32_t) { return nullptr; }
+WEIR_API void weir_drop_snapshot(const WeirSnapshot*) {}
 WEIR_API void weir_log(int32_t, const char* text) { std::fprintf(stderr, "weir: %s\n", text); }
 WEIR_API void weir_exit() {}
 
