@@ -119,11 +119,13 @@ absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount
     Block* block = TryAllocateLocked(kind, requested, stream);
     if (block != nullptr) return block;
   }
-  absl::StatusOr<PageHeap::MappedRun> run = MapFresh(pages, stream, op);
+  PageCount fresh;
+  absl::StatusOr<PageHeap::MappedRun> run = MapFresh(pages, stream, op, &fresh);
   if (room_maker_ != nullptr) room_maker_->FramesHeld(frames_.held().bytes());
   if (!run.ok()) return run.status();
   LockHolder lock(&mutex_);
   const DeviceAddr at = space_->AddressOf(run->run);
+  TellRangeLocked(EventKind::kMapped, PageRun{run->run.end() - fresh.count(), fresh}, run->stream);
   Block* block = NewExtentLocked(kind, *std::move(run), requested);
   if (block != nullptr) return block;
   Extent* extent = space_->Owner(at);
@@ -132,8 +134,9 @@ absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount
   return block;
 }
 
-// Pages with frames that belong to nobody yet.
-absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, Stream stream, OpPins& op) {
+// Pages with frames that belong to nobody yet; the last `mapped_now` of them were mapped by this call.
+absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, Stream stream, OpPins& op,
+                                                              PageCount* mapped_now) {
   std::optional<PageHeap::Extension> extension;
   {
     LockHolder lock(&mutex_);
@@ -159,6 +162,7 @@ absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, S
     if (extension) pages_.PutMapped(std::move(extension->mapped));
     return mapped;
   }
+  *mapped_now = fresh->count;
   if (!extension) return PageHeap::MappedRun{*fresh, stream, {}};
   extension->mapped.run.count += fresh->count;
   return std::move(extension->mapped);
@@ -206,6 +210,7 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block,
     return ordered;
   }
   block->number = ++blocks_made_;
+  TellBlockLocked(EventKind::kAllocated, block);
   CountAllocatedLocked(block);
   if (op.InOp() && !Without(Safeguard::kPinOfAllocated)) PinLocked(extent, stream, op);
   WEIR_DCHECK_SLOW(extent->IsValid());

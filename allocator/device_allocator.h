@@ -18,6 +18,7 @@
 #include "allocator/address_space.h"
 #include "allocator/base/lock_ranks.h"
 #include "allocator/base/units.h"
+#include "allocator/block_events.h"
 #include "allocator/block_heap.h"
 #include "allocator/cuda/driver.h"
 #include "allocator/cuda/event_pool.h"
@@ -149,6 +150,8 @@ class DeviceAllocator {
   uint64_t SteadyDriverCalls();
   // Everything that is there, at one instant.
   DeviceSnapshot Snapshot();
+  // What happened since the last call; nothing while nobody watches (BlockEvents::Watch).
+  std::vector<BlockEvent> TakeEvents();
   // Conservation: pages of extents, free runs and the frames add up; every extent is valid.
   bool IsValid();
 
@@ -172,8 +175,8 @@ class DeviceAllocator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<PageHeap::MappedRun> MapFresh(PageCount pages, Stream stream, OpPins& op)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<PageHeap::MappedRun> MapFresh(PageCount pages, Stream stream, OpPins& op,
+                                               PageCount* mapped_now) ABSL_LOCKS_EXCLUDED(mutex_);
   void MoveIdleFrames(PageCount pages) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<FrameReservation> NewFrames(PageCount pages, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -198,6 +201,12 @@ class DeviceAllocator {
   void FlushSparesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Extent* NewExtentObjectLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  void TellBlockLocked(EventKind kind, const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    block_events_.Add(kind, block->addr, block->requested, block->extent->stream, block->number);
+  }
+  void TellRangeLocked(EventKind kind, PageRun run, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    block_events_.Add(kind, space_->AddressOf(run), run.count.bytes(), stream);
+  }
   void CountExtentLocked(const Extent* extent, bool with_frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountAllocatedLocked(const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountFreedLocked(const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // by the job
@@ -236,6 +245,7 @@ class DeviceAllocator {
   DeviceCounters counters_ ABSL_GUARDED_BY(mutex_);
   PageCount idle_moved_ ABSL_GUARDED_BY(mutex_);  // by MoveIdleFrames, so far
   uint64_t touches_ ABSL_GUARDED_BY(mutex_) = 0;
+  BlockEvents block_events_ ABSL_GUARDED_BY(mutex_);
   uint64_t blocks_made_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t extents_made_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Pinner> pinners_ ABSL_GUARDED_BY(mutex_);  // one per thread

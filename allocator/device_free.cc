@@ -23,10 +23,11 @@ bool DeviceAllocator::Free(DeviceAddr addr) {
     Block* block = FindBlockLocked(addr);
     if (block == nullptr || block->addr != addr) return false;
     bool deferred = false;
-    if (!block->other_streams.uses().empty() && !Without(Safeguard::kRecordedStreamDefersFree)) {
-      if (IsPendingLocked(block)) return false;
-      deferred = DeferFreeLocked(block, &unrecordable);
-    }
+    const bool recorded =
+        !block->other_streams.uses().empty() && !Without(Safeguard::kRecordedStreamDefersFree);
+    if (recorded && IsPendingLocked(block)) return false;
+    TellBlockLocked(EventKind::kFreeRequested, block);
+    if (recorded) deferred = DeferFreeLocked(block, &unrecordable);
     CountFreedLocked(block);
     if (!deferred) after = FreeLocked(block);
   }
@@ -39,6 +40,7 @@ DeviceAllocator::AfterFree DeviceAllocator::FreeLocked(Block* block) {
   Extent* extent = block->extent;
   AfterFree after{block->storage};
   CountReleasedLocked(block);
+  TellBlockLocked(EventKind::kFreed, block);
   heap_.Free(block);
   if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
   return after;
@@ -98,6 +100,7 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
     if (Without(Safeguard::kLastUseOfFreedKept)) extent->uses.Clear();
     pages_.PutMapped(PageHeap::MappedRun{extent->pages, owner, std::move(extent->uses)});
   } else {
+    TellRangeLocked(EventKind::kForgotten, extent->pages, extent->stream);
     pages_.PutUnmapped(extent->pages);
   }
   RetireExtentLocked(extent);

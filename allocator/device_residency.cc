@@ -63,6 +63,7 @@ void DeviceAllocator::EndDrainLocked(Extent* extent) {
   extent->state = Residency::kInRam;
   extent->uses.Clear();
   CountExtentLocked(extent, false);
+  TellRangeLocked(EventKind::kEvicted, extent->pages, extent->stream);
   if (extent->live_blocks == 0) GiveUpPagesLocked(extent);
 }
 
@@ -73,6 +74,7 @@ void DeviceAllocator::BeginFillLocked(Extent* extent, Fill fill) {
   // No use is noted here: the op that fetches the extent pins it on the same stream.
   heap_.AddHoles(extent);
   CountExtentLocked(extent, true);
+  TellRangeLocked(EventKind::kFetched, extent->pages, extent->stream);
   WEIR_DCHECK_SLOW(extent->IsValid());
 }
 
@@ -133,6 +135,7 @@ absl::StatusOr<PageCount> DeviceAllocator::Harvest(PageCount pages) {
     LockHolder lock(&mutex_);
     FlushSparesLocked();
     runs = pages_.TakeForHarvest(pages);
+    for (const PageHeap::MappedRun& run : runs) TellRangeLocked(EventKind::kUnmapped, run.run, run.stream);
   }
   PageCount harvested;
   absl::Status result;
@@ -145,6 +148,7 @@ absl::StatusOr<PageCount> DeviceAllocator::Harvest(PageCount pages) {
     frames_.Return(frames);
     LockHolder lock(&mutex_);
     if (frames.empty()) {  // it stays mapped
+      TellRangeLocked(EventKind::kMapped, run.run, run.stream);
       pages_.PutMapped(std::move(run));
     } else {
       harvested += run.run.count;

@@ -60,4 +60,9 @@ DeviceSnapshot DeviceAllocator::Snapshot() {
   return snapshot;
 }
 
+std::vector<BlockEvent> DeviceAllocator::TakeEvents() {
+  LockHolder lock(&mutex_);
+  return block_events_.Take();
+}
+
 }  // namespace weir

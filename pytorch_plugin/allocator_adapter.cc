@@ -21,7 +21,7 @@
 #include "pytorch_plugin/refuse.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/thread_state.h"
-#include "pytorch_plugin/torch_version.h"
+#include "pytorch_plugin/watched_allocator.h"
 
 namespace weir::plugin {
 namespace {
@@ -38,8 +38,8 @@ constexpr uint8_t kPriority = 255;  // of c10::SetAllocator: over everything sta
 struct Observers {
   std::mutex mutex;
   std::vector<OutOfMemoryObserver> oom;
-  std::vector<AnyMinorAllocator::OomRejectionObserver> rejection;
-  std::vector<AllocatorTraceTracker> trackers;  // kept; Weir has no segments whose events they want
+  std::vector<AnyMinorAllocator::OomRejectionObserver>
+      rejection;  // kept: Weir rejects nothing that would fit
 };
 
 Observers& AllObservers() {
@@ -107,7 +107,7 @@ void* StreamOfThread(DeviceIndex device) {
 // Pool and default streams of torch have odd ids or 0; an external stream's id is its handle, which is even.
 bool IsExternal(c10::cuda::CUDAStream stream) { return stream.id() != 0 && (stream.id() & 1) == 0; }
 
-class WeirAllocator final : public AnyMinorAllocator {
+class WeirAllocator final : public WatchedAllocator {
  public:
   explicit WeirAllocator(CUDAAllocator* native) : native_(native) {}
 
@@ -126,6 +126,7 @@ class WeirAllocator final : public AnyMinorAllocator {
   // ---- c10::DeviceAllocator
   bool initialized() override { return device_count_.load() > 0; }
   void emptyCache(MempoolId_t) override {
+    const WatchedCall call(RecordContext::ALL);
     for (int device = 0; device < device_count_.load(); ++device) weir_empty_cache(device);
   }
   void recordStream(const DataPtr& pointer, c10::cuda::CUDAStream stream) override {
@@ -185,11 +186,6 @@ class WeirAllocator final : public AnyMinorAllocator {
     if (size != nullptr) *size = bytes;
     return base;
   }
-  bool isHistoryEnabled() override { return false; }
-  void recordHistory(bool enabled, CreateContextFn, size_t, RecordContext, bool,
-                     const std::vector<std::string>&) override {
-    if (enabled) Refuse("_record_memory_history");
-  }
   SnapshotInfo snapshot(MempoolId_t pool, bool include_traces) override {
     return TakeSnapshot(device_count_.load(), pool, include_traces);
   }
@@ -200,10 +196,6 @@ class WeirAllocator final : public AnyMinorAllocator {
   void attachOomRejectionObserver(OomRejectionObserver observer) override {
     std::lock_guard<std::mutex> lock(AllObservers().mutex);
     AllObservers().rejection.push_back(std::move(observer));
-  }
-  void attachAllocatorTraceTracker(AllocatorTraceTracker tracker) override {
-    std::lock_guard<std::mutex> lock(AllObservers().mutex);
-    AllObservers().trackers.push_back(std::move(tracker));
   }
   // Torch asks once for a pair and then launches kernels of `device` on memory of `peer`. That of the driver, of torch's
   // own allocator for one, is opened by the runtime; Weir's mapped frames are by Weir.
@@ -276,13 +268,17 @@ void* AllocateBlock(int device, uint64_t bytes, void* stream) {
   NoteUnobservedAllocation();
   TORCH_CHECK_WITH(OutOfMemoryError, bytes < kOneExabyte,
                    "CUDA out of memory. Tried to allocate more than 1EB memory.");
+  WatchedCall call(RecordContext::STATE);
   WeirError error;
   void* address = weir_allocate(device, bytes, stream, &error);
   if (C10_UNLIKELY(address == nullptr)) {
     if (error.code == WEIR_OUT_OF_MEMORY && RunFreeMemoryCallbacks()) {
       address = weir_allocate(device, bytes, stream, &error);
     }
-    if (address == nullptr) ThrowAllocationError(device, bytes, error);
+    if (address == nullptr) {
+      if (error.code == WEIR_OUT_OF_MEMORY) call.OutOfMemory(device, bytes, UsageOf(device).free, stream);
+      ThrowAllocationError(device, bytes, error);
+    }
   }
   ReportAllocation(address, static_cast<int64_t>(bytes), device);
   return address;
@@ -294,6 +290,7 @@ bool FreeBlock(void* address) noexcept {
     ReportFree(address);
   } catch (...) {  // a hook's failure is no reason to keep the block
   }
+  const WatchedCall call(RecordContext::ALL);
   return weir_release(address) != 0;
 }
 

@@ -1,7 +1,7 @@
 // torch.cuda.memory_snapshot() and _snapshot(): the core's extents and blocks in torch's structs.
 //
 // Any thread, with or without the GIL. Bytes. An extent is a segment. What torch has no word for:
-//  - Evicted extents are segments too, whose pool is kEvictedPool: their blocks count as allocated, as in memory_stats,
+//  - Evicted extents are segments too, whose pool is kEvictedPool (memory_history.h): their blocks count as allocated, as in memory_stats,
 //    but they hold no frame. All other segments add up to what memory_stats calls reserved.
 //  - Free pages that still have their frames, and frames that are mapped nowhere, are segments of one inactive block,
 //    `is_expandable`; memory_stats does not count them as segments.
@@ -12,10 +12,8 @@
 
 namespace weir::plugin {
 
-// `segment_pool_id` of what is not on the card: no MemPool of torch's has this id (theirs count from 1 in either place).
-inline constexpr c10::MempoolId_t kEvictedPool{~0ull >> 1, ~0ull >> 1};
-
-// Of devices [0, device_count). `pool`: {0, 0} for all, else the segments of that pool.
+// Of devices [0, device_count). `pool`: {0, 0} for all, else the segments of that pool. The history comes with it, and
+// hears of it.
 c10::cuda::CUDACachingAllocator::SnapshotInfo TakeSnapshot(int device_count, c10::MempoolId_t pool,
                                                            bool include_traces);
 

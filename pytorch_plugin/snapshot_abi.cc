@@ -1,9 +1,11 @@
-// The part of the C ABI that tells what a device holds: the core's snapshot in C structs.
+// The parts of the C ABI that tell what a device holds, and what happens there: the core's snapshot and events in C structs.
 #include <memory>
 #include <vector>
 
+#include "allocator/block_events.h"
 #include "allocator/device_snapshot.h"
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/core_abi_events.h"
 #include "pytorch_plugin/runtime.h"
 
 namespace weir {
@@ -59,6 +61,15 @@ std::unique_ptr<ExportedSnapshot> Export(const DeviceSnapshot& from) {
   return to;
 }
 
+static_assert(static_cast<int>(EventKind::kAllocated) == WEIR_EVENT_ALLOCATED &&
+              static_cast<int>(EventKind::kFreeRequested) == WEIR_EVENT_FREE_REQUESTED &&
+              static_cast<int>(EventKind::kFreed) == WEIR_EVENT_FREED &&
+              static_cast<int>(EventKind::kMapped) == WEIR_EVENT_MAPPED &&
+              static_cast<int>(EventKind::kUnmapped) == WEIR_EVENT_UNMAPPED &&
+              static_cast<int>(EventKind::kEvicted) == WEIR_EVENT_EVICTED &&
+              static_cast<int>(EventKind::kFetched) == WEIR_EVENT_FETCHED &&
+              static_cast<int>(EventKind::kForgotten) == WEIR_EVENT_FORGOTTEN);
+
 }  // namespace
 }  // namespace weir
 
@@ -74,6 +85,24 @@ const WeirSnapshot* weir_take_snapshot(int32_t index) {
 
 void weir_drop_snapshot(const WeirSnapshot* snapshot) {
   delete reinterpret_cast<const ExportedSnapshot*>(snapshot);
+}
+
+void weir_watch(int32_t on) { BlockEvents::Watch(on != 0); }
+const void* weir_set_cause(const void* cause) { return BlockEvents::SetCause(cause); }
+
+void weir_take_events(int32_t index, void (*each)(void* context, const WeirEvent* event), void* context) {
+  Device* device = Runtime::Get().Find(index);
+  if (device == nullptr) return;
+  for (const BlockEvent& from : device->allocator->TakeEvents()) {
+    const WeirEvent event{static_cast<int32_t>(from.kind),
+                          index,
+                          from.addr.value(),
+                          from.size.count(),
+                          from.number,
+                          reinterpret_cast<void*>(from.stream.handle()),
+                          from.cause};
+    each(context, &event);
+  }
 }
 
 }  // extern "C"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "allocator/base/safeguards.h"
+#include "pytorch_plugin/memory_history.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
 #include "pytorch_plugin/torch_version.h"
@@ -118,6 +119,7 @@ bool TouchCollected(ThreadState& thread, WeirError* error) {
   return ForEachDevice(thread, [error](const WeirTouch* touches, size_t count, void* stream) {
     if (weir_touch(touches, count, stream, error) != WEIR_OK) return false;
     AllowStale(touches, count);
+    if (Watched()) TakeEvents();  // of what was fetched, and of what had to leave for it
     return true;
   });
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/core_abi_events.h"
 
 namespace {
 
@@ -246,6 +247,9 @@ WEIR_API uint64_t weir_largest_free(int32_t) { return 1 << 20; }
 WEIR_API void weir_empty_cache(int32_t) {}
 WEIR_API const WeirSnapshot* weir_take_snapshot(int32_t) { return nullptr; }
 WEIR_API void weir_drop_snapshot(const WeirSnapshot*) {}
+WEIR_API void weir_watch(int32_t) {}
+WEIR_API const void* weir_set_cause(const void*) { return nullptr; }
+WEIR_API void weir_take_events(int32_t, void (*)(void*, const WeirEvent*), void*) {}
 WEIR_API void weir_log(int32_t, const char* text) { std::fprintf(stderr, "weir: %s\n", text); }
 WEIR_API void weir_exit() {}
 
