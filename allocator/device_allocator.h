@@ -119,7 +119,8 @@ class DeviceAllocator {
   PageCount CachedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pages_.mapped_free(); }
   // Freed by the job, and waiting for a recorded stream.
   Bytes WaitingLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Bytes(static_cast<uint64_t>(counters_.waiting.current));
+    return Bytes(static_cast<uint64_t>(counters_.active_bytes[kAllPools].current -
+                                       counters_.bytes[kAllPools].current));
   }
   void AddWaitingPinnerLocked(int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sleeps until pins were released or the number of active pinners changed since `epoch`.
