@@ -41,6 +41,17 @@ class Failures(InstallationTestCase):
         self.assert_one_line(self.emulated(WEIR_VRAM="1GiB"), "CUDA is already in use",
                              program=PROGRAM.replace("total =", "torch._C._cuda_init.__wrapped__(); total ="))
 
+    def test_NoCard_TorchsOwnErrorAndNoWordOfWeir(self):
+        program = """
+import torch
+try:
+    torch.ones(2, device="cuda")
+except RuntimeError as error:
+    print("NVIDIA" in str(error) or "No CUDA GPUs" in str(error), torch.ones(2).sum().item())
+"""
+        done = self.python(program, self.environment(WEIR_VRAM="1GiB", CUDA_VISIBLE_DEVICES=""))
+        self.assertEqual((done.stdout, done.stderr), ("True 2.0\n", ""))
+
     def test_CudaMallocAsync_OneLine(self):
         self.assert_one_line(self.emulated(WEIR_VRAM="1GiB", PYTORCH_ALLOC_CONF="backend:cudaMallocAsync"), "cudaMallocAsync")
 
