@@ -1,5 +1,7 @@
 #include "offload/host_memory.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -48,8 +50,24 @@ std::string CgroupFolder(const std::string& root, const std::string& controller)
 }
 
 struct Cgroup {
-  std::string mount, controller, limit, usage, cache_field;
+  std::string mount, controller;
+  std::vector<std::string> limits;
+  std::string usage, cache_field;
+  std::string
+      inherited;  // in memory.stat: the tightest limit of groups above, of which a container may not see the files
 };
+
+// The limits of the group in folder `at`, by name.
+std::vector<std::pair<std::string, uint64_t>> LimitsOf(const Cgroup& group, const std::string& at) {
+  std::vector<std::pair<std::string, uint64_t>> limits;
+  for (const std::string& name : group.limits) {
+    if (const std::optional<uint64_t> limit = ReadNumber(at + name)) limits.emplace_back(name, *limit);
+  }
+  if (group.inherited.empty()) return limits;
+  if (const std::optional<uint64_t> limit = ReadField(at + "memory.stat", group.inherited))
+    limits.emplace_back(group.inherited, *limit);
+  return limits;
+}
 
 // The tightest limit on the way from the process's group up to the root of the hierarchy.
 void ApplyCgroup(const std::string& root, const Cgroup& group, HostMemory& memory) {
@@ -57,13 +75,14 @@ void ApplyCgroup(const std::string& root, const Cgroup& group, HostMemory& memor
   std::string folder = CgroupFolder(root, group.controller);
   for (;;) {
     std::string at = absl::StrCat(mount, folder == "/" ? "" : folder, "/");
-    std::optional<uint64_t> limit = ReadNumber(at + group.limit), usage = ReadNumber(at + group.usage);
-    if (limit.has_value() && usage.has_value()) {
+    if (const std::optional<uint64_t> usage = ReadNumber(at + group.usage)) {
       // Page cache is given up under pressure.
-      uint64_t cache = ReadField(at + "memory.stat", group.cache_field).value_or(0);
-      uint64_t taken = *usage > cache ? *usage - cache : 0;
-      Bytes available = SaturatingSubtract(Bytes(*limit), Bytes(taken));
-      if (available < memory.available) memory = HostMemory{available, absl::StrCat("cgroup ", group.limit)};
+      const uint64_t cache = ReadField(at + "memory.stat", group.cache_field).value_or(0);
+      const Bytes taken = SaturatingSubtract(Bytes(*usage), Bytes(cache));
+      for (const auto& [name, limit] : LimitsOf(group, at)) {
+        const Bytes available = SaturatingSubtract(Bytes(limit), taken);
+        if (available < memory.available) memory = HostMemory{available, absl::StrCat("cgroup ", name)};
+      }
     }
     if (folder == "/" || folder.empty()) return;
     size_t slash = folder.rfind('/');
@@ -77,12 +96,26 @@ absl::StatusOr<HostMemory> AvailableHostMemory(const std::string& root) {
   std::optional<uint64_t> available = ReadField(root + "/proc/meminfo", "MemAvailable:");
   if (!available.has_value()) return absl::NotFoundError("no MemAvailable in /proc/meminfo");
   HostMemory memory{KiB(*available), "MemAvailable"};
-  ApplyCgroup(root, Cgroup{"/sys/fs/cgroup", "", "memory.max", "memory.current", "inactive_file"}, memory);
+  // Above memory.high the kernel slows a process down until it gives memory back, and pinned memory cannot be.
+  ApplyCgroup(
+      root,
+      Cgroup{"/sys/fs/cgroup", "", {"memory.max", "memory.high"}, "memory.current", "inactive_file", ""},
+      memory);
   ApplyCgroup(root,
-              Cgroup{"/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                     "total_inactive_file"},
+              Cgroup{"/sys/fs/cgroup/memory",
+                     "memory",
+                     {"memory.limit_in_bytes"},
+                     "memory.usage_in_bytes",
+                     "total_inactive_file",
+                     "hierarchical_memory_limit"},
               memory);
   return memory;
+}
+
+std::optional<Bytes> LockedMemoryLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return Bytes(limit.rlim_cur);
 }
 
 Bytes DefaultRamBudget(Bytes available, int local_ranks) {

@@ -76,7 +76,7 @@ absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& 
   // One that is too large for the RAM that is left must not hide those that are not.
   std::vector<Victim> victims;
   do {
-    victims = PickVictims(pages, ram_.budget() - ram_.used());
+    victims = PickVictims(pages, ram_.room());
   } while (victims.empty() && SettleFills(/*wait=*/true));
   if (victims.empty()) victims = PickVictims(pages, Bytes::Max());  // to say what is missing
   if (victims.empty()) return PageCount();
@@ -131,7 +131,7 @@ void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
       victims[i].extent->slots = *std::move(slots);
       continue;
     }
-    const bool within_budget = ram_.budget() - ram_.used() >= pages.bytes();
+    const bool within_budget = ram_.room() >= pages.bytes();
     refusal = {within_budget ? Refusal::By::kSystem : Refusal::By::kRamBudget,
                std::string(slots.status().message())};
     CancelVictims(std::span(victims).subspan(i, 1));

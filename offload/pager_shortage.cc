@@ -97,10 +97,10 @@ Shortage Pager::Survey(const Room& room, OpPins& op, const Refusal& refusal) {
   shortage.needed += shortage.Of(Hold::kInTransit) + (room.requests.empty() ? room.pages.bytes() : Bytes());
   shortage.ram_used = ram_.used();
   shortage.ram_budget = ram_.budget();
-  if (refusal.by == Refusal::By::kNobody)
-    shortage.may_leave_now = Packed(movable, shortage.ram_budget - shortage.ram_used);
+  if (refusal.by == Refusal::By::kNobody) shortage.may_leave_now = Packed(movable, ram_.room());
   for (size_t index : policy_.PickVictims(movable, PageCount::ToHold(shortage.ToLeave())))
     shortage.would_leave += movable[index].pages.bytes();
+  shortage.locked_limit = LockedMemoryLimit();
   if (const absl::StatusOr<DeviceMemory> memory = driver_.MemoryInfo(device_.device()); memory.ok())
     shortage.card = memory->total;
   return shortage;

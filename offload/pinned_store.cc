@@ -31,36 +31,48 @@ absl::Status CopyRuns(PageRun pages, std::span<const RamSlot> slots,
   return absl::OkStatus();
 }
 
-PinnedStore::PinnedStore(Driver& driver, Bytes budget)
-    : driver_(driver), budget_(budget.RoundedDownTo(kPageBytes)) {}
-
 PinnedStore::~PinnedStore() {
   LockHolder lock(&mutex_);
   for (const auto& [memory, pages] : slabs_) {
     absl::Status status = driver_.HostFree(memory);
     if (!status.ok()) Log(LogLevel::kDebug, "pinned memory was not freed: ", status.message());
   }
+  budget_.Return(pinned_);
+}
+
+Bytes PinnedStore::SlabSize(PageCount at_least) {
+  Bytes slab = kSlab;
+  if (budget_.IsShared())  // an idle part of a slab is lost to the others
+    slab = std::clamp((budget_.limit() / 16).RoundedDownTo(kPageBytes), kPageBytes, kSlab);
+  return std::min(std::max(at_least.bytes(), slab), budget_.left());
+}
+
+// Pinned memory of `size` that the budget has given.
+absl::StatusOr<void*> PinnedStore::PinLocked(Bytes size) {
+  absl::Status taken = budget_.Take(size);
+  if (!taken.ok()) return taken;
+  absl::StatusOr<void*> memory = driver_.HostAlloc(size);
+  if (memory.ok()) return memory;
+  budget_.Return(size);
+  return absl::ResourceExhaustedError(absl::StrCat("the system refused ", FormatBytes(size),
+                                                   " of pinned memory with ", FormatBytes(pinned_),
+                                                   " pinned: ", memory.status().message()));
 }
 
 absl::Status PinnedStore::GrowLocked(PageCount at_least) {
-  Bytes room = budget_ - pinned_;
-  Bytes wanted = std::max(at_least.bytes(), kSlab);
-  Bytes size = std::min(wanted, room);
+  Bytes size = SlabSize(at_least);
   if (size < at_least.bytes()) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the RAM budget is used up (WEIR_RAM=", FormatBytes(budget_), ", ", FormatBytes(used_),
-                     " in use, ", FormatBytes(at_least.bytes()), " more needed)"));
+        absl::StrCat("the RAM budget is used up (WEIR_RAM=", FormatBytes(budget_.limit()), ", ",
+                     FormatBytes(used_), " in use, ", FormatBytes(at_least.bytes()), " more needed",
+                     budget_.IsShared() ? ", shared with other devices or processes" : "", ")"));
   }
-  absl::StatusOr<void*> memory = driver_.HostAlloc(size);
+  absl::StatusOr<void*> memory = PinLocked(size);
   if (!memory.ok() && size > at_least.bytes()) {
     size = at_least.bytes();
-    memory = driver_.HostAlloc(size);
+    memory = PinLocked(size);
   }
-  if (!memory.ok()) {
-    return absl::ResourceExhaustedError(absl::StrCat("the system refused ", FormatBytes(size),
-                                                     " of pinned memory with ", FormatBytes(pinned_),
-                                                     " pinned: ", memory.status().message()));
-  }
+  if (!memory.ok()) return memory.status();
   char* base = static_cast<char*>(*memory);
   slabs_.emplace(base, PageCount(size / kPageBytes));
   pinned_ += size;
@@ -96,7 +108,7 @@ void PinnedStore::Return(const std::vector<RamSlot>& slots) {
 
 void PinnedStore::WarmUp() {
   LockHolder lock(&mutex_);
-  if (!slabs_.empty() || budget_.IsZero()) return;
+  if (!slabs_.empty() || budget_.limit().IsZero()) return;
   absl::Status status = GrowLocked(PageCount(1));
   if (!status.ok()) Log(LogLevel::kInfo, "the RAM tier could not start early: ", status.message());
 }
@@ -115,8 +127,15 @@ void PinnedStore::Trim() {
     }
     free_.erase(std::remove_if(free_.begin(), free_.end(), inside), free_.end());
     pinned_ -= slab->second.bytes();
+    budget_.Return(slab->second.bytes());
     slab = slabs_.erase(slab);
   }
+}
+
+Bytes PinnedStore::room() const {
+  const Bytes left = budget_.left();
+  LockHolder lock(&mutex_);
+  return FreeLocked().bytes() + left;
 }
 
 Bytes PinnedStore::pinned() const {

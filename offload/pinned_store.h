@@ -8,6 +8,7 @@
 #define WEIR_OFFLOAD_PINNED_STORE_H_
 
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "allocator/base/units.h"
 #include "allocator/cuda/driver.h"
 #include "allocator/extent.h"
+#include "offload/ram_budget.h"
 
 namespace weir {
 
@@ -27,8 +29,11 @@ absl::Status CopyRuns(PageRun pages, std::span<const RamSlot> slots,
 
 class PinnedStore {
  public:
-  // `budget` is rounded down to whole pages.
-  PinnedStore(Driver& driver, Bytes budget);
+  // `budget` outlives the store, and other stores may take from it too.
+  PinnedStore(Driver& driver, RamBudget& budget) : driver_(driver), budget_(budget) {}
+  // With a budget of its own, rounded down to whole pages.
+  PinnedStore(Driver& driver, Bytes budget)
+      : driver_(driver), own_(new RamBudget({.most = budget})), budget_(*own_) {}
   ~PinnedStore();  // unpins everything: no copy may be running
 
   // `pages` slots, or RESOURCE_EXHAUSTED naming the budget, or what the system refused.
@@ -40,17 +45,22 @@ class PinnedStore {
   // Unpins the slabs that hold no slot in use.
   void Trim();
 
-  Bytes budget() const { return budget_; }
+  Bytes budget() const { return budget_.limit(); }
+  Bytes room() const;    // that Take() could give at most, now
   Bytes pinned() const;  // bytes of slabs
   Bytes used() const;    // bytes of slots in use
   Bytes peak_used() const;
 
  private:
   absl::Status GrowLocked(PageCount at_least) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<void*> PinLocked(Bytes size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a new slab; less than `at_least` when the budget has no more.
+  Bytes SlabSize(PageCount at_least);
   PageCount FreeLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return PageCount(free_.size()); }
 
   Driver& driver_;
-  const Bytes budget_;
+  const std::unique_ptr<RamBudget> own_;
+  RamBudget& budget_;
   mutable RankedMutex mutex_{LockRank::kTier};
   std::map<char*, PageCount> slabs_ ABSL_GUARDED_BY(mutex_);
   std::vector<char*> free_

@@ -74,7 +74,11 @@ std::string Suggestion(const Shortage& shortage) {
   if (!shortage.HasCap()) return "set a cap (WEIR_VRAM=auto): without one nothing leaves the card";
   if (const Bytes ram = shortage.EnoughRam(); !ram.IsZero()) {
     if (shortage.refusal.by == Refusal::By::kSystem)
-      return "raise the limit on locked or container memory that the system names above";
+      return absl::StrCat("give the job more RAM: the system refuses what WEIR_RAM allows",
+                          shortage.locked_limit.has_value()
+                              ? absl::StrCat("; where `ulimit -l` (", FormatBytes(*shortage.locked_limit),
+                                             ") counts for the driver, as under WSL, raise it")
+                              : "");
     return absl::StrCat("raise WEIR_RAM to ", AsOption(ram));
   }
   if (!shortage.card.IsZero() && smallest > shortage.card)

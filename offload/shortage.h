@@ -4,6 +4,7 @@
 #define WEIR_OFFLOAD_SHORTAGE_H_
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct Shortage {
   Bytes may_leave_now;  // of kMayLeave, what the RAM that is left could still take
   Bytes would_leave;    // of kMayLeave, what the policy would choose to serve this if RAM were no limit
   Refusal refusal;
+  std::optional<Bytes> locked_limit;  // `ulimit -l`
 
   Bytes Of(Hold hold) const { return by_hold[static_cast<size_t>(hold)]; }
   bool HasCap() const { return cap != Bytes::Max(); }

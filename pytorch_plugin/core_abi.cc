@@ -96,8 +96,8 @@ absl::Status SetCap(Device& device, Bytes cap, Pager::Lowering lowering) {
   }
   if (cap != Bytes::Max() && cap > device.card_total) {
     Log(LogLevel::kWarn, "a cap of ", FormatBytes(cap), " is more than device ", device.index.value,
-        " has: ", FormatBytes(device.card_total), " it is");
-    cap = device.card_total;
+        " has: ", FormatBytes(device.card_total.RoundedDownTo(kPageBytes)), " it is");
+    cap = device.card_total.RoundedDownTo(kPageBytes);
   }
   absl::Status status = device.pager->SetCap(cap, OpPins::OfThisThread(), lowering);
   if (status.ok()) {

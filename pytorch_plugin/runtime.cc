@@ -113,7 +113,12 @@ Bytes CapFor(const VramLimit& limit, const DeviceMemory& at_start) {
 }
 
 Bytes Runtime::CapOf(DeviceIndex index, const DeviceMemory& memory) const {
-  const Bytes cap = CapFor(options_.vram.ForDevice(index.value), memory);
+  Bytes cap = CapFor(options_.vram.ForDevice(index.value), memory);
+  if (cap > memory.total && cap != Bytes::Max()) {
+    Log(LogLevel::kWarn, "device ", index.value, ": WEIR_VRAM=", FormatBytes(cap),
+        " is more than the card has; the cap is ", FormatBytes(memory.total.RoundedDownTo(kPageBytes)));
+    cap = memory.total.RoundedDownTo(kPageBytes);
+  }
   if (torch_conf_.fraction >= 1) return cap;
   const Bytes share(static_cast<uint64_t>(static_cast<double>(memory.total.count()) * torch_conf_.fraction));
   if (share < cap) {
@@ -123,21 +128,38 @@ Bytes Runtime::CapOf(DeviceIndex index, const DeviceMemory& memory) const {
   return std::min(cap, share);
 }
 
-absl::StatusOr<Bytes> Runtime::RamBudget() const {
-  if (options_.ram.bytes.has_value()) return *options_.ram.bytes;
-  if (const Bytes emulated = EmulatedHostRam(); emulated != Bytes())
-    return DefaultRamBudget(emulated, LocalRanks());
-  absl::StatusOr<HostMemory> memory = AvailableHostMemory();
-  if (!memory.ok()) return memory.status();
-  return DefaultRamBudget(memory->available, LocalRanks());
+absl::Status Runtime::MakeRamBudget() {
+  if (ram_.load() != nullptr) return absl::OkStatus();
+  const Bytes emulated = EmulatedHostRam();
+  RamBudget::Config config{.local_ranks = LocalRanks(), .several_stores = device_count_ > 1};
+  // An emulated host is that of one `weir run`.
+  const std::string scope =
+      emulated == Bytes() ? "" : EnvironmentText("WEIR_EMULATED_SHARED").value_or("alone");
+  if (options_.ram.bytes.has_value()) {
+    config.most = *options_.ram.bytes;
+    if (emulated == Bytes()) config.host = [] { return AvailableHostMemory(); };
+    ram_.store(options_.ram.per_node ? ShareRam(config, scope).release() : new RamBudget(config));
+    return absl::OkStatus();
+  }
+  HostMemory memory{emulated, "the profile"};
+  if (emulated == Bytes()) {
+    absl::StatusOr<HostMemory> real = AvailableHostMemory();
+    if (!real.ok()) return real.status();
+    memory = *std::move(real);
+    config.host = [] { return AvailableHostMemory(); };
+  }
+  ram_.store(ShareDefaultRam(config, memory.available, scope).release());
+  Log(LogLevel::kInfo, "WEIR_RAM=auto: half of ", FormatBytes(memory.available), " available (",
+      memory.limited_by, "), at present ", FormatBytes(ram_.load()->limit()), " for this process");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   absl::StatusOr<DeviceMemory> memory = driver_->MemoryInfo(index);
   if (!memory.ok()) return memory.status();
-  absl::StatusOr<Bytes> ram = RamBudget();
-  if (!ram.ok()) return ram.status();
-  Bytes cap = CapOf(index, *memory);
+  absl::Status ram = MakeRamBudget();
+  if (!ram.ok()) return ram;
+  const Bytes cap = CapOf(index, *memory);
   if (cap < kPageBytes) {
     return absl::InvalidArgumentError(absl::StrCat("WEIR_VRAM leaves ", FormatBytes(cap), " of device ",
                                                    index.value, ", less than one page of ",
@@ -152,7 +174,7 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   auto allocator = DeviceAllocator::Create(*driver_, DeviceAllocator::Config{index, cap, addresses});
   if (!allocator.ok()) return allocator.status();
   device->allocator = *std::move(allocator);
-  device->ram = std::make_unique<PinnedStore>(*driver_, *ram);
+  device->ram = std::make_unique<PinnedStore>(*driver_, *ram_.load());
   device->pager = std::make_unique<Pager>(
       *device->allocator, *device->ram, *policy_,
       StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow, host_.eviction_veto});
@@ -161,7 +183,7 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
   device->allocator->SetRoomMaker(device->pager.get());
   device->allocator->SetStorageRelease(host_.storage_release);
   Log(LogLevel::kInfo, "device ", index.value, ": cap ", cap == Bytes::Max() ? "none" : FormatBytes(cap),
-      ", RAM tier up to ", FormatBytes(*ram), ", policy ", std::string(policy_->name()));
+      ", RAM tier up to ", FormatBytes(device->ram->budget()), ", policy ", std::string(policy_->name()));
   return device;
 }
 
@@ -213,7 +235,9 @@ void Runtime::AddAddressReader(int change) {
 }
 
 void Runtime::LogExit() {
-  if (exited_.exchange(true) || !LogEnabled(LogLevel::kInfo)) return;
+  if (exited_.exchange(true)) return;
+  if (RamBudget* ram = ram_.load()) ram->Leave();
+  if (!LogEnabled(LogLevel::kInfo)) return;
   for (int i = 0; i <= highest_device_.load(); ++i) {
     Device* device = Find(i);
     if (device == nullptr) continue;

@@ -15,6 +15,7 @@
 #include "allocator/device_allocator.h"
 #include "offload/pager.h"
 #include "offload/pinned_store.h"
+#include "offload/ram_budget.h"
 #include "policies/policy.h"
 #include "pytorch_plugin/core_abi.h"
 
@@ -66,10 +67,11 @@ class Runtime {
 
  private:
   Runtime() = default;
-  absl::StatusOr<std::unique_ptr<Device>> SetUp(DeviceIndex index);
-  absl::StatusOr<Bytes> RamBudget() const;
-  // The cap that PYTORCH_ALLOC_CONF may lower.
+  absl::StatusOr<std::unique_ptr<Device>> SetUp(DeviceIndex index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // WEIR_VRAM, PYTORCH_ALLOC_CONF and the card.
   Bytes CapOf(DeviceIndex index, const DeviceMemory& memory) const;
+  // Made at the first device.
+  absl::Status MakeRamBudget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // WEIR_TRACE; a trace that cannot be written is a line on the log.
   void StartTrace();
 
@@ -82,6 +84,7 @@ class Runtime {
   int device_count_ = 0;
   RankedMutex mutex_{LockRank::kInstall};
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<RamBudget*> ram_{nullptr};  // of all devices; never destroyed
   std::array<std::atomic<Device*>, kMaxDevices> devices_{};
   std::atomic<int> highest_device_{-1};
   std::atomic<int> blind_threads_{0};

@@ -26,6 +26,7 @@ enum class LockRank : int {
   kObserver = 20,         // pytorch_plugin: the op observer's list of threads
   kPager = 30,            // offload: residency of all extents of a device
   kTier = 40,             // offload: slots of a tier
+  kRamBudget = 45,        // offload: host memory pinned by all tiers of the process
   kDeviceAllocator = 50,  // allocator: blocks and extents of a device
   kAddressSpace = 60,     // allocator: reserved and mapped ranges
   kFramePool = 70,        // allocator: frames under the cap

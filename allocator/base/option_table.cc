@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -85,11 +86,14 @@ absl::Status ReadVram(absl::string_view text, Options* options) {
 }
 
 absl::Status ReadRam(absl::string_view text, Options* options) {
-  options->ram.bytes.reset();
+  options->ram = {};
   if (text == "auto") return absl::OkStatus();
-  const absl::StatusOr<Bytes> bytes = ParseSize(text);
-  if (!bytes.ok()) return absl::InvalidArgumentError(absl::StrCat(bytes.status().message(), ", or auto"));
-  options->ram.bytes = *bytes;
+  constexpr absl::string_view kShared = "/node";
+  const bool shared = absl::EndsWith(text, kShared);
+  const absl::StatusOr<Bytes> bytes = ParseSize(text.substr(0, text.size() - (shared ? kShared.size() : 0)));
+  if (!bytes.ok())
+    return absl::InvalidArgumentError(absl::StrCat(bytes.status().message(), ", SIZE/node, or auto"));
+  options->ram = {.bytes = *bytes, .per_node = shared};
   return absl::OkStatus();
 }
 
@@ -241,10 +245,11 @@ constexpr OptionRow kTable[] = {
      "3 % (at least "
      "512 MiB), a size is bytes, a percentage is of the card's total less what others hold, `off` is no cap.",
      "--vram", false, ReadVram},
-    {"WEIR_RAM", "size", "bytes", "auto", "auto | SIZE",
-     "The pinned RAM that this process may use for what does not fit: `auto` is half of what the machine or "
-     "the container has available at start (of the profile's RAM on an emulated GPU with kernels `none`), "
-     "divided by the local ranks.",
+    {"WEIR_RAM", "size", "bytes", "auto", "auto | SIZE | SIZE/node",
+     "The pinned RAM for what does not fit: a size is what this process may use, on all its devices; with "
+     "`/node` the user's Weir processes on this machine share it; `auto` is half of what the machine or the "
+     "container has available at start (of the profile's RAM on an emulated GPU with kernels `none`), "
+     "divided by the local ranks, or by the user's Weir processes where these are more.",
      "--ram", false, ReadRam},
     {"WEIR_POLICY", "choice", "", "auto", "auto | lru",
      "Who chooses what leaves the GPU first: `lru` is the least recently used, `auto` is at present the "

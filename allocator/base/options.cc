@@ -101,7 +101,8 @@ std::string RankText() {
 }
 
 int LocalRanks() {
-  for (const char* name : {"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+  for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+                           "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
     const std::optional<std::string> text = EnvironmentText(name);
     int ranks = 0;
     if (text && absl::SimpleAtoi(*text, &ranks) && ranks > 0) return ranks;

@@ -34,9 +34,10 @@ struct VramSpec {
   VramLimit ForDevice(int device) const;
 };
 
-// WEIR_RAM: the pinned memory that this process may use as a tier. Empty is `auto`.
+// WEIR_RAM: the pinned memory that may be used as a tier. Empty is `auto`.
 struct RamSpec {
   std::optional<Bytes> bytes;
+  bool per_node = false;  // by all processes of the user on this machine together, else by this one
 };
 
 enum class NvtxMode { kAuto, kOff, kOn };
@@ -99,8 +100,8 @@ std::optional<std::string> EnvironmentText(const std::string& name);
 // if none is.
 std::string RankText();
 
-// How many processes of the job run on this machine: LOCAL_WORLD_SIZE or SLURM_NTASKS_PER_NODE, the first
-// that is a positive number; 1 if none is.
+// How many processes of the job run on this machine, as its launcher says (torchrun, Open MPI, MVAPICH, Intel and Cray MPI,
+// Slurm): the first variable that is a positive number; 1 if none is.
 int LocalRanks();
 
 }  // namespace weir

@@ -16,7 +16,7 @@ def start(script, *arguments, gpu="h200", flags=(), **environment):
     command = [WEIR, "run", "--gpu", f"emulated:{gpu}", "--beside-real-gpu", *flags, "--", sys.executable, str(HERE / script),
                *arguments]
     return subprocess.Popen(command, env={**clean, "WEIR_LOG": "info", "OMP_NUM_THREADS": "1", **environment},
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finish(process):

@@ -28,7 +28,7 @@ def row(text, name):
 
 class Smallest(unittest.TestCase):
     """One job; each scenario has a device with the smallest cap, and one with a frame less."""
-    LEAST = {"addition": 3 * 12, "in_place": 2 * 12, "escaped": 4 * 12}
+    LEAST = {"addition": 3 * 12, "in_place": 2 * 12, "escaped": 4 * 12, "floor": 12}
 
     @classmethod
     def setUpClass(cls):
@@ -58,6 +58,9 @@ class Smallest(unittest.TestCase):
 
     def test_EscapedPointer_IsNamed(self):
         self.assertEqual(row(self.below["escaped"], "pinned for good (its address was taken"), 12)
+
+    def test_CapBelowWhatCannotLeave_SaysSo(self):
+        self.assertEqual(row(self.below["floor"], "floor of small tensors"), 10)
 
     def test_CapsPerDevice_EachHolds(self):
         for index, cap in enumerate(self.caps):

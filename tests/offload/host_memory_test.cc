@@ -73,6 +73,46 @@ TEST_F(HostMemoryTest, Available_VersionOneHierarchy_IsRead) {
   EXPECT_EQ(Available(), Bytes(5000));
 }
 
+// C80: at memory.high the kernel throttles what does not give memory back.
+TEST_F(HostMemoryTest, Available_HighIsBelowMax_IsTheLimit) {
+  Write("proc/self/cgroup", "0::/job\n");
+  Write("sys/fs/cgroup/job/memory.max", "9000\n");
+  Write("sys/fs/cgroup/job/memory.high", "6000\n");
+  Write("sys/fs/cgroup/job/memory.current", "1000\n");
+  EXPECT_EQ(Available(), Bytes(5000));
+  EXPECT_EQ(limited_by_, "cgroup memory.high");
+}
+
+TEST_F(HostMemoryTest, Available_HighOfAParentIsTighter_IsTheParents) {
+  Write("proc/self/cgroup", "0::/slice/pod/job\n");
+  Write("sys/fs/cgroup/slice/pod/job/memory.max", "900000\n");
+  Write("sys/fs/cgroup/slice/pod/job/memory.high", "max\n");
+  Write("sys/fs/cgroup/slice/pod/job/memory.current", "100\n");
+  Write("sys/fs/cgroup/slice/memory.max", "max\n");
+  Write("sys/fs/cgroup/slice/memory.high", "50000\n");
+  Write("sys/fs/cgroup/slice/memory.current", "40000\n");
+  Write("sys/fs/cgroup/slice/memory.stat", "inactive_file 5000\n");
+  EXPECT_EQ(Available(), Bytes(50000 - (40000 - 5000)));
+}
+
+// C80: the usual tools show the host's memory, and the limit is that of a group above the container's.
+TEST_F(HostMemoryTest, Available_VersionOneInherited_IsTheTightestAbove) {
+  Write("proc/self/cgroup", "5:memory:/docker/abc\n");
+  Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  Write("sys/fs/cgroup/memory/memory.usage_in_bytes", "4000\n");
+  Write("sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit 10000\ntotal_inactive_file 1000\n");
+  EXPECT_EQ(Available(), Bytes(10000 - (4000 - 1000)));
+}
+
+TEST_F(HostMemoryTest, Available_VersionOneAndTwoAtOnce_TheTighterCounts) {
+  Write("proc/self/cgroup", "5:memory:/job\n0::/job\n");
+  Write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9000\n");
+  Write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "0\n");
+  Write("sys/fs/cgroup/job/memory.max", "8000\n");
+  Write("sys/fs/cgroup/job/memory.current", "0\n");
+  EXPECT_EQ(Available(), Bytes(8000));
+}
+
 // In a container the group's path is the host's, and only the root of the hierarchy is visible.
 TEST_F(HostMemoryTest, Available_GroupNotVisible_FallsBackToTheRootOfTheHierarchy) {
   Write("proc/self/cgroup", "0::/kubepods/pod1/abc\n");

@@ -189,7 +189,10 @@ void LookAtRam(const Options& options, Report& report) {
   const int ranks = LocalRanks();
   const Bytes budget = options.ram.bytes.value_or(DefaultRamBudget(memory->available, ranks));
   const std::string text = absl::StrCat(
-      FormatBytes(budget), options.ram.bytes.has_value() ? " (WEIR_RAM)" : " (half of what is available",
+      FormatBytes(budget),
+      options.ram.per_node            ? " (WEIR_RAM, of all Weir processes of this user)"
+      : options.ram.bytes.has_value() ? " (WEIR_RAM)"
+                                      : " (half of what is available",
       !options.ram.bytes.has_value() && ranks > 1 ? absl::StrCat(" for ", ranks, " processes") : "",
       options.ram.bytes.has_value() ? "" : ")", " of ", FormatBytes(memory->available),
       " available, limited by ", memory->limited_by);

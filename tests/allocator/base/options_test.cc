@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 #include "allocator/base/option_table.h"
@@ -10,6 +11,7 @@
 namespace weir {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string ErrorOf(const OptionTexts& texts) {
@@ -165,11 +167,26 @@ TEST(ReadEnvironment, OnlyWeirNames_AreTaken) {
   unsetenv("WEIR_RAM");
 }
 
-TEST(LocalRanks, TorchrunOrSlurm_FirstPositiveNumber) {
+TEST(ParseOptions, RamOfTheMachine_IsSharedByItsProcesses) {
+  const RamSpec shared = ParseOptions({{"WEIR_RAM", "200GiB/node"}}).value().ram;
+  EXPECT_EQ(shared.bytes, GiB(200));
+  EXPECT_TRUE(shared.per_node);
+  EXPECT_FALSE(ParseOptions({{"WEIR_RAM", "200GiB"}}).value().ram.per_node);
+  for (const char* text : {"/node", "auto/node", "2GiB/nodes", "2GiB/", "2GiB /node"})
+    EXPECT_THAT(ErrorOf({{"WEIR_RAM", text}}), AllOf(HasSubstr("WEIR_RAM"), HasSubstr("SIZE/node"))) << text;
+}
+
+TEST(LocalRanks, Launchers_FirstPositiveNumber) {
+  constexpr std::array kLaunchers = {"SLURM_NTASKS_PER_NODE", "PALS_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                     "MV2_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"};
   unsetenv("LOCAL_WORLD_SIZE");
-  unsetenv("SLURM_NTASKS_PER_NODE");
+  for (const char* name : kLaunchers) unsetenv(name);
   EXPECT_EQ(LocalRanks(), 1);
-  setenv("SLURM_NTASKS_PER_NODE", "8", 1);
+  int ranks = 3;
+  for (const char* name : kLaunchers) {
+    setenv(name, std::to_string(++ranks).c_str(), 1);
+    EXPECT_EQ(LocalRanks(), ranks) << name;
+  }
   EXPECT_EQ(LocalRanks(), 8);
   setenv("LOCAL_WORLD_SIZE", "4", 1);
   EXPECT_EQ(LocalRanks(), 4);
