@@ -77,12 +77,12 @@ std::vector<EventEntry> DeviceHistory::Take(const WeirEvent& event, bool stacks,
       add(SEGMENT_UNMAP);
       break;
     case WEIR_EVENT_EVICTED:
-      add(SEGMENT_UNMAP);
       add(SEGMENT_MAP, kEvictedPool);
+      add(SEGMENT_UNMAP);
       break;
     case WEIR_EVENT_FETCHED:
-      add(SEGMENT_UNMAP, kEvictedPool);
       add(SEGMENT_MAP);
+      add(SEGMENT_UNMAP, kEvictedPool);
       break;
     case WEIR_EVENT_FORGOTTEN:
       add(SEGMENT_UNMAP, kEvictedPool);

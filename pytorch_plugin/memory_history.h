@@ -4,8 +4,9 @@
 // device, and the contexts of live blocks. Any thread, with or without the GIL. A context is made before the core is called
 // and dies after every lock is released (R8). Off, a call costs one relaxed load.
 //
-// An eviction is told as segment_unmap of the card's range, then segment_map of the same range in the pool kEvictedPool; a
-// fetch the other way round. So every live block lies in a segment at every moment of the trace, which torch's viewer needs.
+// An eviction is told as segment_map of the range in the pool kEvictedPool, then segment_unmap of the card's; a fetch the
+// other way round, again with segment_map first. So every live block lies in a segment at every moment of the trace, without
+// which torch's viewer fails.
 #ifndef WEIR_PYTORCH_PLUGIN_MEMORY_HISTORY_H_
 #define WEIR_PYTORCH_PLUGIN_MEMORY_HISTORY_H_
 

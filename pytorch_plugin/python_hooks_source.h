@@ -28,7 +28,7 @@ def _weir_install(pin_at, address_at, hold_at, let_go_at, reading_at, memory_at,
     # Callers that compare addresses and never use them. Frames of torch.storage itself are looked through.
     identity_modules = ("torch.serialization", "safetensors", "huggingface_hub", "transformers", "accelerate",
                         "torch.nn.modules.rnn", "torch.distributed.fsdp", "torch.distributed.utils",
-                        "torch.storage", "torch._tensor")
+                        "torch.storage", "torch._tensor", "torch.cuda.memory")
     pointer_functions = ("__cuda_array_interface__", "__dlpack__")
     forwarding = ("data_ptr", "_data_ptr", "untyped_storage")
 

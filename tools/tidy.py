@@ -37,7 +37,7 @@ BANNED_INCLUDES = [
      ["pytorch_plugin/", "tools/emulated_gpu/", "tests/emulated_gpu/", "tests/conformance/"]),
     (r"(torch|ATen|c10|caffe2)/.*",
      ["pytorch_plugin/", "tools/emulated_gpu/torch_kernels/", "tools/bench_host/", "tests/pytorch_plugin/",
-      "tests/programs/libtorch/", "tools/op_table/"]),
+      "tests/programs/libtorch/", "tests/memory_history/", "tools/op_table/"]),
     (r"nvtx3/.*", ["allocator/base/nvtx_range.cc", "tests/allocator/base/fake_nvtx_tool.cc"]),
     (r"liburing.*", ["offload/uring_queue."]),
     (r"zstd.*", ["trace/frame_codec.cc"]),

@@ -1,36 +1,39 @@
 """What the tests of snapshots and histories share. They run under `weir run` with a cap of 64 MiB, on the emulated GPU."""
-import collections
 import unittest
 
 import torch
 
 CAP = 64 << 20
 MIB = 1 << 20
-# memory_history.h, kEvictedPool
-EVICTED_POOL = ((1 << 63) - 1, (1 << 63) - 1)
+LARGE = 16 * MIB  # four of these fill the card
+EVICTED_POOL = ((1 << 63) - 1, (1 << 63) - 1)  # memory_history.h, kEvictedPool
 memory = torch.cuda.memory
 
+# Called by a module of this name an address is only compared, so the tensor may still leave.
+compared = {"__name__": "torch.serialization"}
+exec("def address_of(tensor): return tensor.untyped_storage().data_ptr()", compared)
+address_of = compared["address_of"]
 
-def tensor(size: int) -> torch.Tensor:
+
+def made(size: int) -> torch.Tensor:
     """A tensor of that many bytes that may leave the card: it has been an op's argument."""
-    made = torch.zeros(size, dtype=torch.uint8, device="cuda")
-    made.add_(1)
-    return made
+    tensor = torch.zeros(size, dtype=torch.uint8, device="cuda")
+    tensor.add_(1)
+    return tensor
 
 
-def segment_of(snapshot: list, address: int) -> dict:
-    found = [s for s in snapshot if s["address"] <= address < s["address"] + s["total_size"]]
+def evicted(segment: dict) -> bool:
+    return segment["segment_pool_id"] == EVICTED_POOL
+
+
+def segment_of(segments: list, address: int) -> dict:
+    found = [s for s in segments if s["address"] <= address < s["address"] + s["total_size"]]
     assert len(found) == 1, f"{len(found)} segments hold {address:#x}"
     return found[0]
 
 
-def block_of(snapshot: list, address: int) -> dict:
-    return next(b for b in segment_of(snapshot, address)["blocks"] if b["address"] == address)
-
-
-def address_of(made: torch.Tensor) -> int:
-    """Without the pointer's escape, after which the tensor would stay on the card for good."""
-    return torch._C._to_dlpack and made.untyped_storage()._cdata and _address(made)
+def block_of(segments: list, address: int) -> dict:
+    return next(b for b in segment_of(segments, address)["blocks"] if b["address"] == address)
 
 
 class MemoryTest(unittest.TestCase):
@@ -40,3 +43,10 @@ class MemoryTest(unittest.TestCase):
         torch.cuda.empty_cache()
 
     tearDown = setUp
+
+    def record(self, *arguments, **named):
+        memory._record_memory_history(*arguments, clear_history=True, **named)
+
+    def trace(self) -> list:
+        """Of device 0, without the marks of earlier snapshots."""
+        return [e for e in memory._snapshot()["device_traces"][0] if e["action"] != "snapshot"]
