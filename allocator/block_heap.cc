@@ -37,11 +37,11 @@ void BlockStore::Delete(Block* block) {
   free_.push_back(block);
 }
 
-FitBins& BlockHeap::BinsOf(ExtentKind kind, Stream stream) {
+FitBins& BlockHeap::BinsOf(ExtentKind kind, const Lane& lane) {
   for (Bins& bins : bins_) {
-    if (bins.stream == stream) return kind == ExtentKind::kSlab ? *bins.slab : *bins.medium;
+    if (bins.lane == lane) return kind == ExtentKind::kSlab ? *bins.slab : *bins.medium;
   }
-  bins_.push_back(Bins{stream, std::make_unique<FitBins>(layout_.slab_granule),
+  bins_.push_back(Bins{lane, std::make_unique<FitBins>(layout_.slab_granule),
                        std::make_unique<FitBins>(layout_.medium_granule)});
   return kind == ExtentKind::kSlab ? *bins_.back().slab : *bins_.back().medium;
 }
@@ -62,7 +62,7 @@ void BlockHeap::Adopt(Extent* extent, DeviceAddr base) {
   hole->extent = extent;
   extent->first = hole;
   SetStart(hole, hole);
-  BinsOf(extent->kind, extent->stream).Insert(hole);
+  BinsOf(extent->kind, extent->lane()).Insert(hole);
 }
 
 Block* BlockHeap::AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested) {
@@ -78,9 +78,9 @@ Block* BlockHeap::AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested) {
   return block;
 }
 
-Block* BlockHeap::Allocate(ExtentKind kind, Bytes requested, Stream stream) {
+Block* BlockHeap::Allocate(ExtentKind kind, Bytes requested, const Lane& lane) {
   Bytes size = requested.RoundedUpTo(layout_.Granule(kind));
-  FitBins& bins = BinsOf(kind, stream);
+  FitBins& bins = BinsOf(kind, lane);
   Block* block = bins.SmallestFit(size);
   if (block == nullptr) return nullptr;
   bins.Remove(block);
@@ -125,7 +125,7 @@ void BlockHeap::Free(Block* block) {
   block->other_streams.Clear();
   if (extent->kind == ExtentKind::kLarge) return;
   bool listed = HolesListed(extent);
-  FitBins& bins = BinsOf(extent->kind, extent->stream);
+  FitBins& bins = BinsOf(extent->kind, extent->lane());
   if (block->after != nullptr && block->after->IsFree()) {
     if (listed) bins.Remove(block->after);
     MergeWithNext(block);
@@ -144,7 +144,7 @@ void BlockHeap::Abandon(Extent* extent) {
   if (hole == nullptr) return;
   WEIR_DCHECK(hole->after == nullptr);
   if (extent->kind != ExtentKind::kLarge && HolesListed(extent))
-    BinsOf(extent->kind, extent->stream).Remove(hole);
+    BinsOf(extent->kind, extent->lane()).Remove(hole);
   blocks_.Delete(hole);
   extent->first = nullptr;
   extent->starts.clear();
@@ -152,7 +152,7 @@ void BlockHeap::Abandon(Extent* extent) {
 
 void BlockHeap::RemoveHoles(Extent* extent) {
   if (extent->kind == ExtentKind::kLarge) return;
-  FitBins& bins = BinsOf(extent->kind, extent->stream);
+  FitBins& bins = BinsOf(extent->kind, extent->lane());
   for (Block* block = extent->first; block != nullptr; block = block->after) {
     if (block->IsFree()) bins.Remove(block);
   }
@@ -160,10 +160,21 @@ void BlockHeap::RemoveHoles(Extent* extent) {
 
 void BlockHeap::AddHoles(Extent* extent) {
   if (extent->kind == ExtentKind::kLarge) return;
-  FitBins& bins = BinsOf(extent->kind, extent->stream);
+  FitBins& bins = BinsOf(extent->kind, extent->lane());
   for (Block* block = extent->first; block != nullptr; block = block->after) {
     if (block->IsFree()) bins.Insert(block);
   }
+}
+
+void BlockHeap::MoveToPool(Extent* extent, PoolId pool) {
+  const bool listed = HolesListed(extent);
+  if (listed) RemoveHoles(extent);
+  extent->pool = pool;
+  if (listed) AddHoles(extent);
+}
+
+void BlockHeap::DropPool(PoolId pool) {
+  std::erase_if(bins_, [&](const Bins& bins) { return bins.lane.pool == pool; });
 }
 
 Block* BlockHeap::Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const {
@@ -177,9 +188,9 @@ Block* BlockHeap::Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) c
   return block->IsFree() ? nullptr : block;
 }
 
-Bytes BlockHeap::LargestHole(ExtentKind kind, Stream stream) const {
+Bytes BlockHeap::LargestHole(ExtentKind kind, const Lane& lane) const {
   for (const Bins& bins : bins_) {
-    if (bins.stream == stream)
+    if (bins.lane == lane)
       return kind == ExtentKind::kSlab ? bins.slab->LargestSize() : bins.medium->LargestSize();
   }
   return Bytes();

@@ -2,7 +2,7 @@
 // No CUDA call, no residency decision: the caller says which extents can be cut (resident ones) by AddHoles and
 // RemoveHoles. Not synchronised: guarded by the device's mutex.
 //
-// Only blocks of one stream share an extent, so reuse is always in stream order. Best fit (FitBins).
+// Only blocks of one lane share an extent, so reuse is always in stream order and within the pool. Best fit (FitBins).
 #ifndef WEIR_ALLOCATOR_BLOCK_HEAP_H_
 #define WEIR_ALLOCATOR_BLOCK_HEAP_H_
 
@@ -12,6 +12,7 @@
 #include "allocator/base/units.h"
 #include "allocator/extent.h"
 #include "allocator/fit_bins.h"
+#include "allocator/lane.h"
 
 namespace weir {
 
@@ -49,8 +50,8 @@ class BlockHeap {
  public:
   explicit BlockHeap(Layout layout) : layout_(layout) {}
 
-  // A block of `requested` bytes from the holes of `kind` on `stream`, or null when no hole fits.
-  Block* Allocate(ExtentKind kind, Bytes requested, Stream stream);
+  // A block of `requested` bytes from the holes of `kind` on `lane`, or null when no hole fits.
+  Block* Allocate(ExtentKind kind, Bytes requested, const Lane& lane);
   // Makes `extent` (no blocks yet) one hole of a shared kind, or one live block (kLarge; `requested` is its size).
   void Adopt(Extent* extent, DeviceAddr base);
   Block* AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested);
@@ -62,17 +63,21 @@ class BlockHeap {
   // An extent leaves VRAM, or comes back: its holes cannot, or can again, be handed out.
   void RemoveHoles(Extent* extent);
   void AddHoles(Extent* extent);
+  // The extent belongs to `pool` from now on, with all its blocks.
+  void MoveToPool(Extent* extent, PoolId pool);
+  // Forgets the bins of a pool to which no extent belongs any more.
+  void DropPool(PoolId pool);
 
   // The live block that contains `addr`, or null. `base` is the extent's first address.
   Block* Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const;
-  Bytes LargestHole(ExtentKind kind, Stream stream) const;
+  Bytes LargestHole(ExtentKind kind, const Lane& lane) const;
 
  private:
   struct Bins {
-    Stream stream;
+    Lane lane;
     std::unique_ptr<FitBins> slab, medium;
   };
-  FitBins& BinsOf(ExtentKind kind, Stream stream);
+  FitBins& BinsOf(ExtentKind kind, const Lane& lane);
   bool HolesListed(const Extent* extent) const {
     return extent->state == Residency::kResident || extent->state == Residency::kFilling;
   }
@@ -82,7 +87,7 @@ class BlockHeap {
 
   const Layout layout_;
   BlockStore blocks_;
-  std::vector<Bins> bins_;  // one per stream that ever allocated; few
+  std::vector<Bins> bins_;  // one per lane that ever allocated; few
 };
 
 }  // namespace weir

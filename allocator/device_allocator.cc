@@ -31,18 +31,22 @@ DeviceAllocator::DeviceAllocator(Driver& driver, const Config& config, std::uniq
 
 DeviceAllocator::~DeviceAllocator() = default;
 
-absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream stream, OpPins& op) {
-  const ExtentKind kind = layout_.KindOf(requested);
+absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Lane lane, OpPins& op) {
+  ExtentKind kind = layout_.KindOf(requested);
   {
     LockHolder lock(&mutex_);
     MarkSteadyLocked();
-    Block* block = TryAllocateLocked(kind, requested, stream);
-    if (block != nullptr) return FinishAllocationLocked(block, stream, op);
+    if (!lane.pool.IsGeneral()) {
+      lane = LiveLocked(lane);
+      kind = KindLocked(requested, lane.pool);
+    }
+    Block* block = TryAllocateLocked(kind, requested, lane);
+    if (block != nullptr) return FinishAllocationLocked(block, lane.stream, op);
   }
-  absl::StatusOr<DeviceAddr> addr = AllocateSlow(kind, requested, stream, op);
+  absl::StatusOr<DeviceAddr> addr = AllocateSlow(kind, requested, lane, op);
   if (!addr.ok() && kind == ExtentKind::kMedium) {
     // There may be no room for a whole shared extent, and yet for this block alone.
-    addr = AllocateSlow(ExtentKind::kLarge, requested, stream, op);
+    addr = AllocateSlow(ExtentKind::kLarge, requested, lane, op);
   }
   if (!addr.ok()) {
     LockHolder lock(&mutex_);
@@ -51,42 +55,48 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Stream str
   return addr;
 }
 
-Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream) {
+Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, const Lane& lane) {
   if (kind == ExtentKind::kLarge)
-    return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, stream);
-  Block* block = TakeHoleLocked(kind, requested, stream);
+    return TakeCachedLocked(kind, PageCount::ToHold(requested), requested, lane);
+  Block* block = TakeHoleLocked(kind, requested, lane);
   if (block != nullptr) return block;
-  return TakeCachedLocked(kind, layout_.SharedPages(kind), requested, stream);
+  return TakeCachedLocked(kind, layout_.SharedPages(kind), requested, lane);
 }
 
-Block* DeviceAllocator::TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream) {
-  Block* block = heap_.Allocate(kind, requested, stream);
+Block* DeviceAllocator::TakeHoleLocked(ExtentKind kind, Bytes requested, const Lane& lane) {
+  Block* block = heap_.Allocate(kind, requested, lane);
   Extent*& spare = spare_[kind == ExtentKind::kSlab ? 0 : 1];
   if (block != nullptr && spare == block->extent) spare = nullptr;
   return block;
 }
 
 // Free pages that still have their frames: no driver call.
-Block* DeviceAllocator::TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, Stream stream) {
+Block* DeviceAllocator::TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested,
+                                         const Lane& lane) {
   if (Extent* last = last_large_;
-      kind == ExtentKind::kLarge && last != nullptr && last->stream == stream && last->pages.count == pages) {
+      kind == ExtentKind::kLarge && last != nullptr && last->lane() == lane && last->pages.count == pages) {
     last_large_ = nullptr;
     last->first->requested = requested;
     last->live_blocks = last->without_evidence = 1;
     return last->first;
   }
   FlushLastLargeLocked();
-  std::optional<PageHeap::MappedRun> run = pages_.TakeMapped(pages, stream);
+  std::optional<PageHeap::MappedRun> run = pages_.TakeMapped(pages, lane);
+  if (!run.has_value() && !lane.pool.IsGeneral()) {  // a pool grows; the other way only at its end
+    run = pages_.TakeMapped(pages, Lane(lane.stream));
+    if (run.has_value()) run->lane = lane;
+  }
   if (!run.has_value()) return nullptr;
   Block* block = NewExtentLocked(kind, *std::move(run), requested);
-  return block != nullptr ? block : TakeHoleLocked(kind, requested, stream);
+  return block != nullptr ? block : TakeHoleLocked(kind, requested, lane);
 }
 
 Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested) {
   Extent* extent = NewExtentObjectLocked();
   extent->kind = kind;
   extent->pages = run.run;
-  extent->stream = run.stream;
+  extent->stream = run.lane.stream;
+  extent->pool = LiveLocked(run.lane).pool;
   extent->number = ++extents_made_;
   extent->state = Residency::kResident;
   extent->uses = std::move(run.uses);
@@ -100,50 +110,50 @@ Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run
   return nullptr;
 }
 
-absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Stream stream,
+absl::StatusOr<DeviceAddr> DeviceAllocator::AllocateSlow(ExtentKind kind, Bytes requested, Lane lane,
                                                          OpPins& op) {
   ScopedContext context(driver_, config_.device);
   PageCount pages = kind == ExtentKind::kLarge ? PageCount::ToHold(requested) : layout_.SharedPages(kind);
-  absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, stream, op);
+  absl::StatusOr<Block*> fresh = AllocateFresh(kind, pages, requested, lane, op);
   if (!fresh.ok()) return fresh.status();
   LockHolder lock(&mutex_);
-  return FinishAllocationLocked(*fresh, stream, op);
+  return FinishAllocationLocked(*fresh, lane.stream, op);
 }
 
 // New frames behind a fresh address range, or behind a free run that they make long enough; if what others free
 // meanwhile does not do.
 absl::StatusOr<Block*> DeviceAllocator::AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested,
-                                                      Stream stream, OpPins& op) {
+                                                      const Lane& lane, OpPins& op) {
   if (FinishFrees(/*wait=*/false)) {  // before new frames: what the job has freed must not pile up
     LockHolder lock(&mutex_);
-    Block* block = TryAllocateLocked(kind, requested, stream);
+    Block* block = TryAllocateLocked(kind, requested, LiveLocked(lane));
     if (block != nullptr) return block;
   }
   PageCount fresh;
-  absl::StatusOr<PageHeap::MappedRun> run = MapFresh(pages, stream, op, &fresh);
-  if (room_maker_ != nullptr) room_maker_->FramesHeld(frames_.held().bytes());
+  absl::StatusOr<PageHeap::MappedRun> run = MapFresh(pages, lane, op, &fresh);
+  if (room_maker_ != nullptr) room_maker_->FramesHeld(frames_.counted().bytes());
   if (!run.ok()) return run.status();
   LockHolder lock(&mutex_);
   const DeviceAddr at = space_->AddressOf(run->run);
-  TellRangeLocked(EventKind::kMapped, PageRun{run->run.end() - fresh.count(), fresh}, run->stream);
+  TellRangeLocked(EventKind::kMapped, PageRun{run->run.end() - fresh.count(), fresh}, run->lane.stream);
   Block* block = NewExtentLocked(kind, *std::move(run), requested);
   if (block != nullptr) return block;
   Extent* extent = space_->Owner(at);
-  block = TakeHoleLocked(kind, requested, stream);
+  block = TakeHoleLocked(kind, requested, LiveLocked(lane));
   if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);  // a hole that fits better was freed meanwhile
   return block;
 }
 
 // Pages with frames that belong to nobody yet; the last `mapped_now` of them were mapped by this call.
-absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, Stream stream, OpPins& op,
+absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, const Lane& lane, OpPins& op,
                                                               PageCount* mapped_now) {
   std::optional<PageHeap::Extension> extension;
   {
     LockHolder lock(&mutex_);
-    extension = pages_.TakeExtendable(pages, stream);
+    extension = pages_.TakeExtendable(pages, lane);
   }
   absl::StatusOr<FrameReservation> frames =
-      NewFrames(extension ? extension->missing.count : pages, stream, op);
+      NewFrames(extension ? extension->missing.count : pages, lane.stream, op);
   std::optional<PageRun> fresh;
   {
     LockHolder lock(&mutex_);
@@ -159,11 +169,11 @@ absl::StatusOr<PageHeap::MappedRun> DeviceAllocator::MapFresh(PageCount pages, S
   if (!mapped.ok()) {
     LockHolder lock(&mutex_);
     if (fresh && !absl::IsDataLoss(mapped)) pages_.PutUnmapped(*fresh);
-    if (extension) pages_.PutMapped(std::move(extension->mapped));
+    if (extension) PutMappedLocked(std::move(extension->mapped));
     return mapped;
   }
   *mapped_now = fresh->count;
-  if (!extension) return PageHeap::MappedRun{*fresh, stream, {}};
+  if (!extension) return PageHeap::MappedRun{*fresh, lane, {}};
   extension->mapped.run.count += fresh->count;
   return std::move(extension->mapped);
 }

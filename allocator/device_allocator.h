@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "allocator/device_snapshot.h"
 #include "allocator/extent.h"
 #include "allocator/frame_pool.h"
+#include "allocator/lane.h"
 #include "allocator/op_pins.h"
 #include "allocator/page_heap.h"
 #include "allocator/room_maker.h"
@@ -49,9 +51,10 @@ class DeviceAllocator {
   void SetStorageRelease(void (*release)(void* storage)) { release_storage_ = release; }
 
   // ---- blocks
-  // The address of a new block of `requested` > 0 bytes, aligned to 512, for use on `stream`. Its extent is pinned for
-  // `op` if an op is in flight. RESOURCE_EXHAUSTED: does not fit; the message says why.
-  absl::StatusOr<DeviceAddr> Allocate(Bytes requested, Stream stream, OpPins& op);
+  // The address of a new block of `requested` > 0 bytes, aligned to 512, for use on the lane's stream, out of its pool
+  // (of one that has ended: out of the general heap). Its extent is pinned for `op` if an op is in flight.
+  // RESOURCE_EXHAUSTED: does not fit; the message says why.
+  absl::StatusOr<DeviceAddr> Allocate(Bytes requested, Lane lane, OpPins& op);
   // False: not the base of a live block.
   bool Free(DeviceAddr addr);
   // Bytes of the block that contains `addr` are not reused before `stream` has passed the block's free.
@@ -70,6 +73,24 @@ class DeviceAllocator {
   enum class Life { kAlive, kEnd, kDead };
   Life LifeOf(DeviceAddr addr, Bytes size);
   bool Contains(DeviceAddr addr) const { return space_->Contains(addr); }
+
+  // ---- pools (pools.cc)
+  // A new pool: free memory of its blocks serves its blocks alone. Only its frames may move elsewhere, as all idle ones
+  // do when room is needed, and its blocks leave and come back like any other.
+  PoolId MakePool();
+  // Blocks of `pool` that are allocated from now on have an extent of their own.
+  void KeepBlocksApart(PoolId pool);
+  // Of the block that contains `addr`; the general heap where there is none.
+  PoolId PoolOf(DeviceAddr addr);
+  // The pool's memory is the general heap's, with the blocks that are alive, which stay valid. Never waits; no driver call.
+  void EndPool(PoolId pool);
+
+  // ---- bytes of other allocators that the job put into a pool (outside.cc): counted, never moved
+  // Makes room for `bytes` that another allocator is about to take. RESOURCE_EXHAUSTED: does not fit.
+  absl::Status TakeOutside(Bytes bytes, Stream stream, OpPins& op);
+  void GiveOutside(Bytes bytes);
+  // One of its blocks of `size` bytes was handed out, or has come back.
+  void CountOutsideBlock(Bytes size, Bytes requested, bool live);
 
   // ---- ops (see op_pins.h)
   void BeginUnpin() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_) { mutex_.Lock(); }
@@ -168,25 +189,32 @@ class DeviceAllocator {
 
   DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space);
 
-  Block* TryAllocateLocked(ExtentKind kind, Bytes requested, Stream stream)
+  Block* TryAllocateLocked(ExtentKind kind, Bytes requested, const Lane& lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Block* TakeHoleLocked(ExtentKind kind, Bytes requested, Stream stream)
+  Block* TakeHoleLocked(ExtentKind kind, Bytes requested, const Lane& lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Block* TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, Stream stream)
+  Block* TakeCachedLocked(ExtentKind kind, PageCount pages, Bytes requested, const Lane& lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Stream stream, OpPins& op)
+  absl::StatusOr<DeviceAddr> AllocateSlow(ExtentKind kind, Bytes requested, Lane lane, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<PageHeap::MappedRun> MapFresh(PageCount pages, Stream stream, OpPins& op,
+  absl::StatusOr<PageHeap::MappedRun> MapFresh(PageCount pages, const Lane& lane, OpPins& op,
                                                PageCount* mapped_now) ABSL_LOCKS_EXCLUDED(mutex_);
   void MoveIdleFrames(PageCount pages) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<FrameReservation> NewFrames(PageCount pages, Stream stream, OpPins& op)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, Stream stream,
+  absl::StatusOr<Block*> AllocateFresh(ExtentKind kind, PageCount pages, Bytes requested, const Lane& lane,
                                        OpPins& op) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<DeviceAddr> FinishAllocationLocked(Block* block, Stream stream, OpPins& op)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block* NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run, Bytes requested)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // The lane, or that of its stream in the general heap if the pool has ended.
+  Lane LiveLocked(const Lane& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return lane.pool.IsGeneral() || pools_.contains(lane.pool) ? lane : Lane(lane.stream);
+  }
+  ExtentKind KindLocked(Bytes requested, PoolId pool) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PutMappedLocked(PageHeap::MappedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   AfterFree FreeLocked(Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DeferFreeLocked(Block* block, std::vector<StreamUse>* unrecordable)
@@ -213,6 +241,7 @@ class DeviceAllocator {
   void CountFreedLocked(const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // by the job
   void CountReleasedLocked(const Block* block)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // its bytes may be reused
+  void CountOutsideSegmentLocked(Bytes bytes, bool taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkSteadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after construction.
@@ -243,6 +272,11 @@ class DeviceAllocator {
   // More of them would keep neighbours from merging.
   Extent* last_large_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::vector<PendingFree> pending_ ABSL_GUARDED_BY(mutex_);
+  struct PoolTraits {
+    bool blocks_apart = false;
+  };
+  std::map<PoolId, PoolTraits> pools_ ABSL_GUARDED_BY(mutex_);  // those that have not ended
+  uint32_t pools_made_ ABSL_GUARDED_BY(mutex_) = 0;
   DeviceCounters counters_ ABSL_GUARDED_BY(mutex_);
   PageCount idle_moved_ ABSL_GUARDED_BY(mutex_);  // by MoveIdleFrames, so far
   uint64_t touches_ ABSL_GUARDED_BY(mutex_) = 0;

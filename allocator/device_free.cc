@@ -96,9 +96,9 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
     // but a harvest, which waits for all uses.
     bool filled_elsewhere = extent->state == Residency::kFilling && extent->fill.stream != extent->stream &&
                             !Without(Safeguard::kFilledElsewhereKeptApart);
-    Stream owner = filled_elsewhere ? kNoStream : extent->stream;
+    const Lane owner = filled_elsewhere ? Lane(kNoStream) : extent->lane();
     if (Without(Safeguard::kLastUseOfFreedKept)) extent->uses.Clear();
-    pages_.PutMapped(PageHeap::MappedRun{extent->pages, owner, std::move(extent->uses)});
+    PutMappedLocked(PageHeap::MappedRun{extent->pages, owner, std::move(extent->uses)});
   } else {
     TellRangeLocked(EventKind::kForgotten, extent->pages, extent->stream);
     pages_.PutUnmapped(extent->pages);

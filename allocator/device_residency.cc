@@ -135,7 +135,8 @@ absl::StatusOr<PageCount> DeviceAllocator::Harvest(PageCount pages) {
     LockHolder lock(&mutex_);
     FlushSparesLocked();
     runs = pages_.TakeForHarvest(pages);
-    for (const PageHeap::MappedRun& run : runs) TellRangeLocked(EventKind::kUnmapped, run.run, run.stream);
+    for (const PageHeap::MappedRun& run : runs)
+      TellRangeLocked(EventKind::kUnmapped, run.run, run.lane.stream);
   }
   PageCount harvested;
   absl::Status result;
@@ -148,8 +149,8 @@ absl::StatusOr<PageCount> DeviceAllocator::Harvest(PageCount pages) {
     frames_.Return(frames);
     LockHolder lock(&mutex_);
     if (frames.empty()) {  // it stays mapped
-      TellRangeLocked(EventKind::kMapped, run.run, run.stream);
-      pages_.PutMapped(std::move(run));
+      TellRangeLocked(EventKind::kMapped, run.run, run.lane.stream);
+      PutMappedLocked(std::move(run));
     } else {
       harvested += run.run.count;
       pages_.PutUnmapped(run.run);

@@ -8,7 +8,7 @@ namespace {
 
 int64_t Count(Bytes bytes) { return static_cast<int64_t>(bytes.count()); }
 
-Pool PoolOf(const Block* block) { return block->requested <= kSmallRequest ? kSmallPool : kLargePool; }
+Pool PoolOf(Bytes requested) { return requested <= kSmallRequest ? kSmallPool : kLargePool; }
 
 template <typename Stats>
 void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
@@ -24,7 +24,7 @@ void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
 }  // namespace
 
 void DeviceAllocator::CountAllocatedLocked(const Block* block) {
-  const Pool pool = PoolOf(block);
+  const Pool pool = PoolOf(block->requested);
   Add(counters_.blocks, pool, 1, true);
   Add(counters_.active, pool, 1, true);
   Add(counters_.bytes, pool, Count(block->size), true);
@@ -33,16 +33,31 @@ void DeviceAllocator::CountAllocatedLocked(const Block* block) {
 }
 
 void DeviceAllocator::CountFreedLocked(const Block* block) {
-  const Pool pool = PoolOf(block);
+  const Pool pool = PoolOf(block->requested);
   Add(counters_.blocks, pool, 1, false);
   Add(counters_.bytes, pool, Count(block->size), false);
 }
 
 void DeviceAllocator::CountReleasedLocked(const Block* block) {
-  const Pool pool = PoolOf(block);
+  const Pool pool = PoolOf(block->requested);
   Add(counters_.active, pool, 1, false);
   Add(counters_.active_bytes, pool, Count(block->size), false);
   Add(counters_.requested, pool, Count(block->requested), false);
+}
+
+void DeviceAllocator::CountOutsideBlock(Bytes size, Bytes requested, bool live) {
+  LockHolder lock(&mutex_);
+  const Pool pool = PoolOf(requested);
+  Add(counters_.blocks, pool, 1, live);
+  Add(counters_.active, pool, 1, live);
+  Add(counters_.bytes, pool, Count(size), live);
+  Add(counters_.active_bytes, pool, Count(size), live);
+  Add(counters_.requested, pool, Count(requested), live);
+}
+
+void DeviceAllocator::CountOutsideSegmentLocked(Bytes bytes, bool taken) {
+  Add(counters_.extents, kLargePool, 1, taken);
+  Add(counters_.reserved, kLargePool, Count(bytes), taken);
 }
 
 void DeviceAllocator::CountExtentLocked(const Extent* extent, bool with_frames) {
@@ -122,7 +137,7 @@ bool DeviceAllocator::IsValid() {
     if (!extent->IsValid()) return false;
     if (extent->HasFrames()) with_frames += extent->pages.count;
   }
-  return with_frames + frames_.pooled() <= frames_.held() && frames_.held() <= frames_.cap();
+  return with_frames + frames_.pooled() <= frames_.held() && frames_.counted() <= frames_.cap();
 }
 
 }  // namespace weir

@@ -23,6 +23,7 @@
 #include "allocator/base/safeguards.h"
 #include "allocator/base/units.h"
 #include "allocator/cuda/driver.h"
+#include "allocator/lane.h"
 #include "allocator/page_heap.h"
 #include "allocator/stream_uses.h"
 
@@ -74,6 +75,7 @@ struct Extent {
   Stream stream;        // of its blocks' allocation
   uint64_t number = 0;  // order of creation
 
+  PoolId pool;  // to which its bytes return; the general heap once that pool has ended
   Residency state = Residency::kResident;
   uint32_t pins = 0;             // ops in flight that touched or allocated it
   bool pinned_for_good = false;  // a pointer escaped
@@ -88,6 +90,7 @@ struct Extent {
   std::vector<Block*> starts;  // granule index -> block that starts there; empty for kLarge
 
   Bytes bytes() const { return pages.count.bytes(); }
+  Lane lane() const { return Lane(stream, pool); }
   bool HasFrames() const {
     return state == Residency::kResident || state == Residency::kDraining || state == Residency::kFilling;
   }

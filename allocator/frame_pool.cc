@@ -46,7 +46,25 @@ FramePool::FramePool(Driver& driver, DeviceIndex device, Bytes cap)
 
 PageCount FramePool::AvailableLocked() const {
   PageCount pooled(pooled_.size());
-  return ceiling_ > held_ ? pooled + (ceiling_ - held_) : pooled;
+  const PageCount counted = CountedLocked();
+  return ceiling_ > counted ? pooled + (ceiling_ - counted) : pooled;
+}
+
+bool FramePool::TryTakeOutside(Bytes bytes, FrameReservation making_way) {
+  LockHolder lock(&mutex_);
+  pooled_.insert(pooled_.end(), making_way.frames_.begin(), making_way.frames_.end());
+  making_way.frames_.clear();
+  const PageCount after = PageCount::ToHold(outside_ + bytes);
+  while (held_ + after > ceiling_ && !pooled_.empty() && ReleaseLocked(pooled_.back())) pooled_.pop_back();
+  if (held_ + after > ceiling_) return false;
+  outside_ += bytes;
+  peak_held_ = std::max(peak_held_, CountedLocked());
+  return true;
+}
+
+void FramePool::GiveOutside(Bytes bytes) {
+  LockHolder lock(&mutex_);
+  outside_ -= bytes;
 }
 
 std::optional<FrameReservation> FramePool::TryReserve(PageCount pages) {
@@ -57,14 +75,14 @@ std::optional<FrameReservation> FramePool::TryReserve(PageCount pages) {
     absl::StatusOr<FrameHandle> frame = driver_.CreateFrame(device_, kPageBytes);
     if (!frame.ok()) {
       // Another process or a library took the room that the cap promised: hold what we have, evict from now on.
-      ceiling_ = held_;
+      ceiling_ = CountedLocked();
       Log(LogLevel::kInfo, "the driver refused a frame at ", held_.bytes().count(),
           " bytes held: ", frame.status().message());
       return std::nullopt;
     }
     pooled_.push_back(*frame);
     held_ += PageCount(1);
-    peak_held_ = std::max(peak_held_, held_);
+    peak_held_ = std::max(peak_held_, CountedLocked());
   }
   std::vector<FrameHandle> taken(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
   pooled_.erase(pooled_.end() - static_cast<ptrdiff_t>(pages.count()), pooled_.end());
@@ -82,21 +100,24 @@ void FramePool::Return(const std::vector<FrameHandle>& frames) {
   LockHolder lock(&mutex_);
   pooled_.insert(pooled_.end(), frames.rbegin(), frames.rend());
   WEIR_DCHECK(PageCount(pooled_.size()) <= held_);
-  if (held_ > wanted_) ReleasePooledLocked(wanted_);
+  if (CountedLocked() > wanted_) ReleasePooledLocked(wanted_);
 }
 
-// Until `keep` frames exist or none is pooled.
+bool FramePool::ReleaseLocked(FrameHandle frame) {
+  absl::Status status = driver_.ReleaseFrame(frame);
+  if (!status.ok()) {  // it still exists, so it still counts
+    Log(LogLevel::kWarn, "a frame could not be released: ", status.message());
+    return false;
+  }
+  held_ -= PageCount(1);
+  return true;
+}
+
+// Until `keep` pages count or no frame is pooled.
 void FramePool::ReleasePooledLocked(PageCount keep) {
   std::erase_if(pooled_, [&](FrameHandle frame) {
     mutex_.AssertHeld();
-    if (held_ <= keep) return false;
-    absl::Status status = driver_.ReleaseFrame(frame);
-    if (!status.ok()) {  // it still exists, so it still counts
-      Log(LogLevel::kWarn, "a frame could not be released: ", status.message());
-      return false;
-    }
-    held_ -= PageCount(1);
-    return true;
+    return CountedLocked() > keep && ReleaseLocked(frame);
   });
 }
 
@@ -121,7 +142,7 @@ void FramePool::WantCap(Bytes cap) {
 bool FramePool::CommitCap() {
   LockHolder lock(&mutex_);
   ReleasePooledLocked(wanted_);
-  if (held_ > wanted_) return false;
+  if (CountedLocked() > wanted_) return false;
   cap_ = wanted_;
   return true;
 }
@@ -141,6 +162,11 @@ PageCount FramePool::held() const {
   return held_;
 }
 
+PageCount FramePool::counted() const {
+  LockHolder lock(&mutex_);
+  return CountedLocked();
+}
+
 PageCount FramePool::peak_held() const {
   LockHolder lock(&mutex_);
   return peak_held_;
@@ -148,7 +174,7 @@ PageCount FramePool::peak_held() const {
 
 void FramePool::ResetPeak() {
   LockHolder lock(&mutex_);
-  peak_held_ = held_;
+  peak_held_ = CountedLocked();
 }
 
 PageCount FramePool::pooled() const {
@@ -158,7 +184,8 @@ PageCount FramePool::pooled() const {
 
 PageCount FramePool::ceiling() const {
   LockHolder lock(&mutex_);
-  return ceiling_;
+  const PageCount outside = PageCount::ToHold(outside_);
+  return ceiling_ > outside ? ceiling_ - outside : PageCount();
 }
 
 }  // namespace weir

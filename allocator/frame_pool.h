@@ -1,7 +1,8 @@
 // Physical memory of one device under a hard cap: frames (driver handles of one page, 2 MiB), made once and kept.
 //
-// The cap counts every frame that exists, in use or pooled, so device bytes held by Weir never exceed it at any
-// instant; a lower one holds once the frames above it are gone. A frame is taken only through a FrameReservation, a move-only object that gives back in its destructor what
+// The cap counts every frame that exists, in use or pooled, and the bytes that a pool's own allocator holds for the job
+// (outside), so device bytes that Weir answers for never exceed it at any instant; a lower one holds once the frames above it
+// are gone. A frame is taken only through a FrameReservation, a move-only object that gives back in its destructor what
 // was not consumed. Any thread; own synchronisation; calls the driver with its own lock held only to make or release
 // frames (host-side calls, no waiting for the GPU).
 #ifndef WEIR_ALLOCATOR_FRAME_POOL_H_
@@ -51,6 +52,10 @@ class FramePool {
   // All `pages` or nothing: pooled frames first, then new ones below the cap. nullopt: make room first. A driver that
   // is out of memory below the cap lowers the ceiling to what is held (see ceiling()) until frames are released.
   std::optional<FrameReservation> TryReserve(PageCount pages);
+  // Another allocator is about to take `bytes` on the device: they count until GiveOutside. `making_way` and pooled frames
+  // are released to the driver as far as needed; the rest of `making_way` is pooled. False: make room first.
+  bool TryTakeOutside(Bytes bytes, FrameReservation making_way);
+  void GiveOutside(Bytes bytes);
   // How many frames TryReserve could still give.
   PageCount Available() const;
   void Return(const std::vector<FrameHandle>& frames);
@@ -69,13 +74,19 @@ class FramePool {
   void KeepCap();
 
   PageCount held() const;       // frames that exist
-  PageCount peak_held() const;  // most that ever existed since ResetPeak()
+  PageCount counted() const;    // under the cap: held, and pages that would hold what is outside
+  PageCount peak_held() const;  // most that was ever counted since ResetPeak()
   void ResetPeak();
   PageCount pooled() const;  // of these, not in use
   PageCount cap() const;
-  PageCount ceiling() const;  // cap, or less while the driver refuses or a lower cap is wanted
+  // Most that may be held: cap, or less while the driver refuses or a lower cap is wanted, less what is outside.
+  PageCount ceiling() const;
 
  private:
+  PageCount CountedLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return held_ + PageCount::ToHold(outside_);
+  }
+  bool ReleaseLocked(FrameHandle frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PageCount AvailableLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void ReleasePooledLocked(PageCount keep) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -85,9 +96,10 @@ class FramePool {
   std::vector<FrameHandle> pooled_ ABSL_GUARDED_BY(mutex_);
   PageCount held_ ABSL_GUARDED_BY(mutex_);
   PageCount peak_held_ ABSL_GUARDED_BY(mutex_);
-  PageCount cap_ ABSL_GUARDED_BY(mutex_);      // held_ <= cap_, always
+  PageCount cap_ ABSL_GUARDED_BY(mutex_);      // counted <= cap_, always
   PageCount wanted_ ABSL_GUARDED_BY(mutex_);   // the next cap
   PageCount ceiling_ ABSL_GUARDED_BY(mutex_);  // <= wanted_
+  Bytes outside_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

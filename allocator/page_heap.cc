@@ -9,7 +9,7 @@ namespace weir {
 PageHeap::PageHeap(PageCount size) { PutUnmapped(PageRun{0, size}); }
 
 bool PageHeap::Mergeable(const FreeRun& a, const FreeRun& b) {
-  return a.mapped == b.mapped && (!a.mapped || a.stream == b.stream);
+  return a.mapped == b.mapped && (!a.mapped || a.lane == b.lane);
 }
 
 PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
@@ -71,13 +71,13 @@ PageHeap::FreeRun PageHeap::Cut(uint64_t first, PageCount count) {
   return whole;
 }
 
-std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, Stream stream) {
-  auto index = mapped_.find(stream);
+std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, const Lane& lane) {
+  auto index = mapped_.find(lane);
   if (index == mapped_.end()) return std::nullopt;
   auto fit = index->second.lower_bound({count.count(), 0});
   if (fit == index->second.end()) return std::nullopt;
   PageRun run{fit->second, count};
-  return MappedRun{run, stream, Cut(run.first, count).uses};
+  return MappedRun{run, lane, Cut(run.first, count).uses};
 }
 
 std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
@@ -93,8 +93,8 @@ std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
   return PageRun{first, count};
 }
 
-std::optional<PageHeap::Extension> PageHeap::TakeExtendable(PageCount count, Stream stream) {
-  auto index = mapped_.find(stream);
+std::optional<PageHeap::Extension> PageHeap::TakeExtendable(PageCount count, const Lane& lane) {
+  auto index = mapped_.find(lane);
   if (index == mapped_.end()) return std::nullopt;
   for (auto run = index->second.rbegin(); run != index->second.rend(); ++run) {
     const auto [length, first] = *run;
@@ -105,7 +105,7 @@ std::optional<PageHeap::Extension> PageHeap::TakeExtendable(PageCount count, Str
     PageRun missing{first + length, count - PageCount(length)};
     FreeRun mapped = Cut(first, PageCount(length));
     Cut(missing.first, missing.count);
-    return Extension{MappedRun{PageRun{first, PageCount(length)}, stream, std::move(mapped.uses)}, missing};
+    return Extension{MappedRun{PageRun{first, PageCount(length)}, lane, std::move(mapped.uses)}, missing};
   }
   return std::nullopt;
 }
@@ -126,7 +126,25 @@ std::vector<PageHeap::MappedRun> PageHeap::TakeForHarvest(PageCount count) {
       first += kept.count();
     }
     sum += wanted;
-    taken.push_back(MappedRun{PageRun{first, wanted}, run.stream, std::move(run.uses)});
+    taken.push_back(MappedRun{PageRun{first, wanted}, run.lane, std::move(run.uses)});
+  }
+  return taken;
+}
+
+std::vector<PageHeap::MappedRun> PageHeap::TakePool(PoolId pool) {
+  std::vector<MappedRun> taken;
+  for (auto index = mapped_.begin(); index != mapped_.end();) {
+    const Lane lane = index->first;
+    if (lane.pool != pool) {
+      ++index;
+      continue;
+    }
+    while (!index->second.empty()) {
+      const uint64_t first = index->second.begin()->second;
+      FreeRun run = Remove(runs_.find(first));
+      taken.push_back(MappedRun{PageRun{first, run.count}, lane, std::move(run.uses)});
+    }
+    index = mapped_.erase(index);
   }
   return taken;
 }
@@ -135,7 +153,7 @@ void PageHeap::PutMapped(MappedRun run) {
   FreeRun free_run;
   free_run.count = run.run.count;
   free_run.mapped = true;
-  free_run.stream = run.stream;
+  free_run.lane = run.lane;
   free_run.uses = std::move(run.uses);
   free_run.freed = ++clock_;
   Insert(run.run.first, std::move(free_run));
@@ -149,7 +167,7 @@ void PageHeap::PutUnmapped(PageRun run) {
 
 PageCount PageHeap::longest_mapped() const {
   uint64_t longest = 0;
-  for (const auto& [stream, index] : mapped_) {
+  for (const auto& [lane, index] : mapped_) {
     if (!index.empty()) longest = std::max(longest, index.rbegin()->first);
   }
   return PageCount(longest);
@@ -164,7 +182,7 @@ bool PageHeap::IsValid() const {
     if (run.count.count() == 0 || (before != nullptr && first < end)) return false;
     if (before != nullptr && first == end && Mergeable(*before, run)) return false;
     if (run.mapped) {
-      auto index = mapped_.find(run.stream);
+      auto index = mapped_.find(run.lane);
       if (index == mapped_.end() || !index->second.contains({run.count.count(), first})) return false;
       if (!by_age_.contains({run.freed, first})) return false;
       ++mapped;
@@ -177,7 +195,7 @@ bool PageHeap::IsValid() const {
     end = first + run.count.count();
   }
   size_t indexed = 0;
-  for (const auto& [stream, index] : mapped_) indexed += index.size();
+  for (const auto& [lane, index] : mapped_) indexed += index.size();
   return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() &&
          mapped_pages == mapped_free_;
 }

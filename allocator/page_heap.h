@@ -2,9 +2,9 @@
 // frames mapped (a freed extent keeps its frames so that the next block of its size costs no driver call).
 //
 // Pure bookkeeping, no driver call. Not synchronised: guarded by the device's mutex.
-//  - A mapped free run belongs to one stream: that stream may reuse it at once (stream order); anybody else only after
-//    its `uses` have passed and its pages were unmapped (harvested).
-//  - Neighbouring runs of the same kind (both unmapped, or both mapped and of one stream) are merged.
+//  - A mapped free run belongs to one lane: that stream may reuse it at once (stream order) for blocks of its pool;
+//    anybody else only after its `uses` have passed and its pages were unmapped (harvested).
+//  - Neighbouring runs of the same kind (both unmapped, or both mapped and of one lane) are merged.
 //  - Taking is best fit; the rest of a larger run stays free. A mapped run that is too short can be extended in place.
 #ifndef WEIR_ALLOCATOR_PAGE_HEAP_H_
 #define WEIR_ALLOCATOR_PAGE_HEAP_H_
@@ -18,6 +18,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "allocator/base/units.h"
+#include "allocator/lane.h"
 #include "allocator/stream_uses.h"
 
 namespace weir {
@@ -35,27 +36,29 @@ class PageHeap {
   // A mapped free run together with what has to pass before it may be unmapped.
   struct MappedRun {
     PageRun run;
-    Stream stream;
+    Lane lane;
     StreamUses uses;
   };
 
   // Pages [0, size) are free and unmapped.
   explicit PageHeap(PageCount size);
 
-  // The smallest mapped run of `stream` with at least `count` pages, cut to it; `uses` of the run go with it.
-  std::optional<MappedRun> TakeMapped(PageCount count, Stream stream);
+  // The smallest mapped run of `lane` with at least `count` pages, cut to it; `uses` of the run go with it.
+  std::optional<MappedRun> TakeMapped(PageCount count, const Lane& lane);
   // Unmapped pages, from the smallest hole that fits (if it is more than four times as long, from the lowest addresses).
   // nullopt: out of addresses.
   std::optional<PageRun> TakeUnmapped(PageCount count);
-  // A mapped run of `stream` too short for `count`, with the unmapped pages behind it that are missing. Of several the
+  // A mapped run of `lane` too short for `count`, with the unmapped pages behind it that are missing. Of several the
   // longest. Both parts are taken; the caller maps the second one.
   struct Extension {
     MappedRun mapped;
     PageRun missing;
   };
-  std::optional<Extension> TakeExtendable(PageCount count, Stream stream);
+  std::optional<Extension> TakeExtendable(PageCount count, const Lane& lane);
   // Mapped runs, least recently freed first, that add up to at least `count` pages (the last one is cut), or all.
   std::vector<MappedRun> TakeForHarvest(PageCount count);
+  // All mapped runs of `pool`. Afterwards nothing here remembers it.
+  std::vector<MappedRun> TakePool(PoolId pool);
 
   void PutMapped(MappedRun run);
   void PutUnmapped(PageRun run);
@@ -69,7 +72,7 @@ class PageHeap {
   }
 
   PageCount mapped_free() const { return mapped_free_; }
-  // Longest mapped free run of any stream.
+  // Longest mapped free run of any lane.
   PageCount longest_mapped() const;
   // Runs do not overlap, neighbours are merged, the indexes agree with the map and the counters with both.
   bool IsValid() const;
@@ -78,14 +81,14 @@ class PageHeap {
   struct FreeRun {
     PageCount count;
     bool mapped = false;
-    Stream stream;       // of a mapped run
+    Lane lane;           // of a mapped run
     StreamUses uses;     // of a mapped run
     uint64_t freed = 0;  // order of freeing, for harvest
   };
   using Runs = absl::btree_map<uint64_t, FreeRun>;                // by first page
   using BySize = absl::btree_set<std::pair<uint64_t, uint64_t>>;  // (pages, first page)
 
-  BySize& IndexOf(const FreeRun& run) { return run.mapped ? mapped_[run.stream] : unmapped_; }
+  BySize& IndexOf(const FreeRun& run) { return run.mapped ? mapped_[run.lane] : unmapped_; }
   void Insert(uint64_t first, FreeRun run);
   FreeRun Remove(Runs::iterator at);
   // `a` ends where `b` begins.
@@ -95,7 +98,7 @@ class PageHeap {
 
   Runs runs_;
   BySize unmapped_;
-  std::map<Stream, BySize> mapped_;
+  std::map<Lane, BySize> mapped_;
   absl::btree_set<std::pair<uint64_t, uint64_t>> by_age_;  // (freed, first page), mapped runs only
   PageCount mapped_free_;
   uint64_t clock_ = 0;

@@ -28,7 +28,7 @@ class RoomMaker {
   // Called with the device's mutex held, when an extent with tier copies is freed: only remembers them.
   virtual void Retire(RetiredSlots slots) = 0;
 
-  // Called with no lock held after new frames were taken: `held` bytes of VRAM are held now.
+  // Called with no lock held after new frames were taken: `held` bytes of VRAM count under the cap now.
   virtual void FramesHeld(Bytes held) = 0;
 };
 

@@ -19,8 +19,9 @@ absl::Status Pager::SetCap(Bytes cap, OpPins& op, Lowering lowering) {
   frames.WantCap(cap);
   while (!frames.CommitCap()) {
     // Frames that come free are pooled when the reservation ends, and released by the next round.
-    const PageCount above = frames.held() > wanted ? frames.held() - wanted : PageCount(1);
-    const absl::Status room = RoomFor(std::min(above, wanted), op, Stream(), turn).status();
+    const PageCount above = frames.counted() > wanted ? frames.counted() - wanted : PageCount(1);
+    const absl::Status room =
+        RoomFor(std::max(std::min(above, frames.ceiling()), PageCount(1)), op, Stream(), turn).status();
     if (room.ok()) continue;
     const bool stays = lowering == Lowering::kNowOrNot;
     if (stays) frames.KeepCap();

@@ -7,6 +7,11 @@
 namespace weir {
 namespace {
 
+// In whole frames, as the cap counts it.
+Bytes Outside(const FramePool& frames) {
+  return SaturatingSubtract(frames.counted().bytes(), frames.held().bytes());
+}
+
 constexpr size_t kLargestShown = 5;
 
 using Extents = absl::flat_hash_set<const Extent*>;
@@ -59,9 +64,11 @@ void Pager::SurveyLocked(const Extents& needed, Shortage& shortage, std::vector<
   }
   shortage.by_hold[static_cast<size_t>(Hold::kCached)] +=
       device_.CachedLocked().bytes() + device_.frames().pooled().bytes();
-  shortage.held = device_.frames().held().bytes();
+  const Bytes frames = device_.frames().held().bytes();
+  shortage.by_hold[static_cast<size_t>(Hold::kOutside)] = Outside(device_.frames());
+  shortage.held = frames + shortage.Of(Hold::kOutside);
   const Bytes known = in_extents + device_.CachedLocked().bytes() + device_.frames().pooled().bytes();
-  shortage.by_hold[static_cast<size_t>(Hold::kInTransit)] = SaturatingSubtract(shortage.held, known);
+  shortage.by_hold[static_cast<size_t>(Hold::kInTransit)] = SaturatingSubtract(frames, known);
   shortage.waiting = device_.WaitingLocked();
 }
 
@@ -73,7 +80,8 @@ Shortage Pager::Survey(const Room& room, OpPins& op, const Refusal& refusal) {
   shortage.arguments_only = !room.requests.empty();
   shortage.more = room.pages.bytes();
   shortage.cap = device_.cap();
-  shortage.ceiling = device_.HasCap() ? device_.frames().ceiling().bytes() : Bytes::Max();
+  shortage.ceiling =
+      device_.HasCap() ? device_.frames().ceiling().bytes() + Outside(device_.frames()) : Bytes::Max();
   std::vector<Candidate> movable;
   {
     LockHolder lock(&device_.mutex());

@@ -24,7 +24,7 @@ std::string AsOption(Bytes bytes) { return absl::StrCat(bytes.RoundedUpTo(MiB(1)
 // What stays in VRAM whatever the tiers take.
 Bytes Unmovable(const Shortage& shortage) {
   return shortage.Of(Hold::kOtherOps) + shortage.Of(Hold::kForGood) + shortage.Of(Hold::kNoEvidence) +
-         shortage.Of(Hold::kFloor);
+         shortage.Of(Hold::kFloor) + shortage.Of(Hold::kOutside);
 }
 
 std::string Sentence(const Shortage& shortage) {
@@ -106,6 +106,8 @@ const char* HoldName(Hold hold) {
       return "could leave";
     case Hold::kCached:
       return "free, cached";
+    case Hold::kOutside:
+      return "of memory pools with an allocator of their own";
     case Hold::kInTransit:
       return "taken by requests under way";
   }

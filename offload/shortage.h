@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Why bytes are in VRAM at the moment of refusal; each frame that is held counts once.
+// Why bytes are in VRAM at the moment of refusal; each frame that is held counts once, and so does what is held outside.
 enum class Hold : uint8_t {
   kThisOp,      // an argument or a result of the op that asks
   kOtherOps,    // the same of ops in flight on other threads
@@ -22,9 +22,10 @@ enum class Hold : uint8_t {
   kFloor,       // slabs of small tensors
   kMayLeave,    // could have left, had a tier taken it
   kCached,      // holds nothing
+  kOutside,     // other allocators hold them for memory pools of the job
   kInTransit,   // frames that a request has taken and not mapped yet, this one's too
 };
-inline constexpr size_t kHoldCount = 8;
+inline constexpr size_t kHoldCount = 9;
 const char* HoldName(Hold hold);
 
 // Why the last attempt to evict took nothing (more).

@@ -15,6 +15,8 @@
 #include "allocator/base/safeguards.h"
 #include "pytorch_plugin/allocator_stats.h"
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/foreign_blocks.h"
+#include "pytorch_plugin/memory_pools.h"
 #include "pytorch_plugin/memory_snapshot.h"
 #include "pytorch_plugin/op_guard.h"
 #include "pytorch_plugin/op_trace.h"
@@ -125,14 +127,19 @@ class WeirAllocator final : public WatchedAllocator {
 
   // ---- c10::DeviceAllocator
   bool initialized() override { return device_count_.load() > 0; }
-  void emptyCache(MempoolId_t) override {
+  // Of one pool, at its end: its memory is the general heap's, and of another allocator's its free blocks are returned.
+  void emptyCache(MempoolId_t id) override {
     const WatchedCall call(RecordContext::ALL);
-    for (int device = 0; device < device_count_.load(); ++device) weir_empty_cache(device);
+    for (int device = 0; device < device_count_.load(); ++device) {
+      ReturnForeign(device);
+      if (id == MempoolId_t{0, 0}) weir_empty_cache(device);
+    }
   }
   void recordStream(const DataPtr& pointer, c10::cuda::CUDAStream stream) override {
     if (pointer.get() == nullptr || pointer.get_deleter() != &Delete) return;
     if (Without(Safeguard::kRecordedStreamReachesCore)) return;
     weir_record_stream(pointer.get(), stream.stream(), IsExternal(stream));
+    RecordForeign(pointer.get(), stream.stream());
   }
   DeviceStats getDeviceStats(DeviceIndex device) override { return StatsOf(device); }
   void resetAccumulatedStats(DeviceIndex device) override { weir_reset_accumulated_stats(device); }
@@ -182,7 +189,8 @@ class WeirAllocator final : public WatchedAllocator {
   void* getBaseAllocation(void* address, size_t* size) override {
     void* base = nullptr;
     uint64_t bytes = 0;
-    TORCH_CHECK(weir_find_block(address, &base, &bytes) != 0, "invalid device pointer: ", address);
+    TORCH_CHECK(weir_find_block(address, &base, &bytes) != 0 || FindForeign(address, &base, &bytes),
+                "invalid device pointer: ", address);
     if (size != nullptr) *size = bytes;
     return base;
   }
@@ -216,19 +224,22 @@ class WeirAllocator final : public WatchedAllocator {
   }
   std::string name() override { return "native"; }  // else PYTORCH_ALLOC_CONF=backend:native does not parse
 
-  // ---- pools, graphs, IPC: refused by name. Delegated to the native allocator they would hold bytes outside
-  // the cap.
-  void beginAllocateToPool(DeviceIndex, MempoolId_t, std::function<bool(cudaStream_t)>) override {
-    Refuse("CUDA graphs and memory pools (beginAllocateToPool)");
+  // ---- pools (memory_pools.h)
+  void beginAllocateToPool(DeviceIndex device, MempoolId_t id,
+                           std::function<bool(cudaStream_t)> filter) override {
+    OpenPool(device, id, std::move(filter));
   }
-  void endAllocateToPool(DeviceIndex, MempoolId_t) override { Refuse("memory pools (endAllocateToPool)"); }
-  void releasePool(DeviceIndex, MempoolId_t) override { Refuse("memory pools (releasePool)"); }
-  int getPoolUseCount(DeviceIndex, MempoolId_t) override { Refuse("memory pools (getPoolUseCount)"); }
-  void createOrIncrefPool(DeviceIndex, MempoolId_t, std::shared_ptr<CUDAAllocator>) override {
-    Refuse("memory pools (MemPool)");
+  void endAllocateToPool(DeviceIndex device, MempoolId_t id) override { ClosePool(device, id); }
+  void releasePool(DeviceIndex device, MempoolId_t id) override { ReleasePool(device, id); }
+  int getPoolUseCount(DeviceIndex device, MempoolId_t id) override { return PoolUses(device, id); }
+  void createOrIncrefPool(DeviceIndex device, MempoolId_t id,
+                          std::shared_ptr<CUDAAllocator> source) override {
+    CreateOrRetainPool(device, id, std::move(source));
   }
-  void setUseOnOOM(DeviceIndex, MempoolId_t, bool) override { Refuse("memory pools (use_on_oom)"); }
-  void setNoSplit(DeviceIndex, MempoolId_t) override { Refuse("memory pools (no_split)"); }
+  void setUseOnOOM(DeviceIndex device, MempoolId_t id, bool use) override { SetUseOnOom(device, id, use); }
+  void setNoSplit(DeviceIndex device, MempoolId_t id) override { SetBlocksApart(device, id); }
+
+  // ---- graphs, IPC: refused by name. Delegated to the native allocator they would hold bytes outside the cap.
   bool checkPoolLiveAllocations(DeviceIndex, MempoolId_t, const std::unordered_set<void*>&) override {
     Refuse("CUDA graph trees (checkPoolLiveAllocations)");
   }
@@ -270,10 +281,12 @@ void* AllocateBlock(int device, uint64_t bytes, void* stream) {
                    "CUDA out of memory. Tried to allocate more than 1EB memory.");
   WatchedCall call(RecordContext::STATE);
   WeirError error;
-  void* address = weir_allocate(device, bytes, stream, &error);
+  void* address = AllocateFromPools(device, bytes, stream, &error);
   if (C10_UNLIKELY(address == nullptr)) {
-    if (error.code == WEIR_OUT_OF_MEMORY && RunFreeMemoryCallbacks()) {
-      address = weir_allocate(device, bytes, stream, &error);
+    if (error.code == WEIR_OUT_OF_MEMORY) {
+      const bool freed = RunFreeMemoryCallbacks();
+      if (ReturnForeign(device) || freed) address = AllocateFromPools(device, bytes, stream, &error);
+      if (address == nullptr) address = BorrowForeign(device, bytes, static_cast<cudaStream_t>(stream));
     }
     if (address == nullptr) {
       if (error.code == WEIR_OUT_OF_MEMORY) call.OutOfMemory(device, bytes, UsageOf(device).free, stream);
@@ -291,7 +304,7 @@ bool FreeBlock(void* address) noexcept {
   } catch (...) {  // a hook's failure is no reason to keep the block
   }
   const WatchedCall call(RecordContext::ALL);
-  return weir_release(address) != 0;
+  return weir_release(address) != 0 || FreeForeign(address);
 }
 
 bool InstallAllocator() {

@@ -3,6 +3,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "pytorch_plugin/core_abi.h"
+#include "pytorch_plugin/foreign_blocks.h"
 #include "pytorch_plugin/thread_state.h"
 
 namespace weir::plugin {
@@ -73,7 +74,7 @@ void ReportToProfiler(void* address, int64_t bytes, int device) {
 void ReportFreeToProfiler(void* address) {
   void* base = nullptr;
   uint64_t bytes = 0;
-  if (weir_find_block(address, &base, &bytes) == 0) return;
+  if (weir_find_block(address, &base, &bytes) == 0 && !FindForeign(address, &base, &bytes)) return;
   c10::DeviceIndex device =
       0;  // the block's, as good as always: only the profiler's per-device sum depends on it
   if (c10::cuda::GetDevice(&device) != cudaSuccess) return;

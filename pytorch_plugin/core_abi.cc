@@ -10,54 +10,12 @@
 #include "allocator/base/host_work.h"
 #include "allocator/base/log.h"
 #include "allocator/base/size_text.h"
+#include "pytorch_plugin/core_errors.h"
 #include "pytorch_plugin/runtime.h"
 #include "trace/recorder.h"
 
 namespace weir {
 namespace {
-
-int32_t Fail(WeirError* error, int32_t code, absl::string_view text) {
-  if (error != nullptr) {
-    error->code = code;
-    if (text.size() >= sizeof(error->text)) {  // cut between lines, else between characters of UTF-8
-      const size_t line = text.substr(0, sizeof(error->text)).rfind('\n');
-      size_t length = line != text.npos ? line : sizeof(error->text) - 1;
-      while (line == text.npos && length > 0 && (text[length] & 0xC0) == 0x80) --length;
-      text = text.substr(0, length);
-    }
-    std::memcpy(error->text, text.data(), text.size());
-    error->text[text.size()] = '\0';
-  }
-  return code;
-}
-
-int32_t CodeOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return WEIR_OK;
-    case absl::StatusCode::kResourceExhausted:
-      return WEIR_OUT_OF_MEMORY;
-    case absl::StatusCode::kInvalidArgument:
-      return WEIR_INVALID;
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kFailedPrecondition:
-      return WEIR_UNAVAILABLE;
-    default:
-      return WEIR_DEVICE_ERROR;
-  }
-}
-
-int32_t Fail(WeirError* error, const absl::Status& status) {
-  return Fail(error, CodeOf(status), status.message());
-}
-
-// As above, with torch's sentence in front of an out-of-memory reason.
-int32_t FailOn(Device& device, Bytes requested, const absl::Status& status, WeirError* error) {
-  if (CodeOf(status) != WEIR_OUT_OF_MEMORY) return Fail(error, status);
-  Runtime::Get().CountOom();
-  trace::RecordOutOfMemory(device.index.value, requested);
-  return Fail(error, WEIR_OUT_OF_MEMORY, OutOfMemoryText(device, requested, std::string(status.message())));
-}
 
 TouchRequest Request(const WeirTouch& touch) {
   return TouchRequest{DeviceAddr::Of(touch.address), touch.storage, touch.evidence != 0};
@@ -116,6 +74,23 @@ void RecordPeaks(int index) {
                      allocator.frames().peak_held().bytes());
 }
 
+void* Allocate(int32_t index, Bytes bytes, const Lane& lane, WeirError* error) {
+  absl::Status status;
+  Device* device = Runtime::Get().GetDevice(index, &status);
+  if (device == nullptr) {
+    Fail(error, status);
+    return nullptr;
+  }
+  TellWork(HostWork::kMalloc);
+  absl::StatusOr<DeviceAddr> addr = device->allocator->Allocate(bytes, lane, OpPins::OfThisThread());
+  if (addr.ok()) {
+    trace::RecordAllocation(index, *addr, bytes, lane.stream);
+    return addr->pointer();
+  }
+  FailOn(*device, bytes, addr.status(), error);
+  return nullptr;
+}
+
 WeirStat Export(const Stat& stat) { return WeirStat{stat.current, stat.peak, stat.allocated, stat.freed}; }
 
 }  // namespace
@@ -141,21 +116,11 @@ int32_t weir_init(int32_t device_count, WeirError* error) {
 }
 
 void* weir_allocate(int32_t index, uint64_t bytes, void* stream, WeirError* error) {
-  absl::Status status;
-  Device* device = Runtime::Get().GetDevice(index, &status);
-  if (device == nullptr) {
-    Fail(error, status);
-    return nullptr;
-  }
-  TellWork(HostWork::kMalloc);
-  absl::StatusOr<DeviceAddr> addr =
-      device->allocator->Allocate(Bytes(bytes), Stream::Of(stream), OpPins::OfThisThread());
-  if (addr.ok()) {
-    trace::RecordAllocation(index, *addr, Bytes(bytes), Stream::Of(stream));
-    return addr->pointer();
-  }
-  FailOn(*device, Bytes(bytes), addr.status(), error);
-  return nullptr;
+  return Allocate(index, Bytes(bytes), Lane(Stream::Of(stream)), error);
+}
+
+void* weir_allocate_in_pool(int32_t index, uint64_t bytes, void* stream, uint32_t pool, WeirError* error) {
+  return Allocate(index, Bytes(bytes), Lane(Stream::Of(stream), PoolId(pool)), error);
 }
 
 int32_t weir_release(void* address) {
@@ -272,7 +237,7 @@ int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
     stats->reserved_bytes[pool] = Export(counters.reserved[pool]);
   }
   // Reserved is what is physically held, cached and pooled frames included.
-  stats->reserved_bytes[WEIR_ALL].current = static_cast<int64_t>(frames.held().bytes().count());
+  stats->reserved_bytes[WEIR_ALL].current = static_cast<int64_t>(frames.counted().bytes().count());
   stats->reserved_bytes[WEIR_ALL].peak = static_cast<int64_t>(frames.peak_held().bytes().count());
   stats->num_alloc_retries = counters.retries;
   stats->num_ooms = counters.out_of_memory;
@@ -280,7 +245,7 @@ int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
   stats->num_device_free = counters.extents[kAllPools].freed;
   PagerCounters pager = device->pager->Counters();
   stats->cap = allocator.cap().count();
-  stats->resident = frames.held().bytes().count();
+  stats->resident = frames.counted().bytes().count();
   stats->peak_resident = frames.peak_held().bytes().count();
   stats->floor = allocator.Floor().count();
   stats->spilled_ram = device->ram->used().count();

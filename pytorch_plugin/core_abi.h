@@ -5,7 +5,7 @@
  *  - Sizes are bytes, addresses are device addresses, streams are driver handles (CUstream == cudaStream_t; 0 is
  *    the legacy default stream). `device` is the CUDA ordinal.
  *  - Functions may be called from any thread, with or without the GIL. Only weir_allocate, weir_touch,
- *    weir_pin_escaped, weir_set_cap, weir_set_fraction and weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
+ *    weir_pin_escaped, weir_take_outside, weir_set_cap, weir_set_fraction and weir_empty_cache may wait for the GPU; around each wait they call host->wait_begin / wait_end, holding no lock.
  *  - A failing call changes nothing and fills *error (text is UTF-8, NUL-terminated).
  */
 #ifndef WEIR_PYTORCH_PLUGIN_CORE_ABI_H_
@@ -68,6 +68,10 @@ WEIR_API int32_t weir_init(int32_t device_count, WeirError* error);
  * extent stays pinned until the outermost op of this thread ends (R1). Reuse is in stream order of `stream`. */
 WEIR_API void* weir_allocate(int32_t device, uint64_t bytes, void* stream, WeirError* error);
 
+/* The same out of a pool of that device (weir_make_pool). */
+WEIR_API void* weir_allocate_in_pool(int32_t device, uint64_t bytes, void* stream, uint32_t pool,
+                                     WeirError* error);
+
 /* Never fails, never waits; unknown and NULL addresses are ignored. Returns 1 if the block was Weir's. */
 WEIR_API int32_t
 weir_release(void* address); /* not weir_free: the preloaded loader exports that name, and it would win */
@@ -90,6 +94,26 @@ enum {
   WEIR_DEAD = 3 /* in no block: freed, or never handed out */
 };
 WEIR_API int32_t weir_life_of(const void* address, uint64_t bytes);
+
+/* ---- pools ----------------------------------------------------------------------------------------------- */
+
+/* A new pool of `device`: memory that its blocks leave is reused by its blocks alone. 0 and *error: why not. */
+WEIR_API uint32_t weir_make_pool(int32_t device, WeirError* error);
+/* From now on each new block of the pool has an extent of its own. */
+WEIR_API void weir_keep_blocks_apart(int32_t device, uint32_t pool);
+/* The pool's memory goes to the general heap; its blocks that are alive stay valid. */
+WEIR_API void weir_end_pool(int32_t device, uint32_t pool);
+/* The pool of the block that contains `address`: 0 is the general heap, as for what is not Weir's. */
+WEIR_API uint32_t weir_pool_of(const void* address);
+
+/* Another allocator, which the job put into a pool, is about to take `bytes` on the device: makes room for them under the
+ * cap, where they count until weir_give_outside. May wait. */
+WEIR_API int32_t weir_take_outside(int32_t device, uint64_t bytes, void* stream, WeirError* error);
+WEIR_API void weir_give_outside(int32_t device, uint64_t bytes);
+/* A block of `bytes` of such an allocator is handed out for `requested` bytes (live = 1), or comes back (live = 0):
+ * counted like Weir's own. */
+WEIR_API void weir_count_outside(int32_t device, void* address, uint64_t bytes, uint64_t requested,
+                                 void* stream, int32_t live);
 
 /* ---- ops ------------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@ namespace weir {
 std::string OutOfMemoryText(Device& device, Bytes requested, const std::string& reason) {
   DeviceAllocator& allocator = *device.allocator;
   DeviceCounters counters = allocator.Counters();
-  Bytes held = allocator.frames().held().bytes();
+  Bytes held = allocator.frames().counted().bytes();
   Bytes allocated(static_cast<uint64_t>(counters.bytes[kAllPools].current));
   Bytes total = std::min(device.card_total, allocator.cap());
   return absl::StrCat("CUDA out of memory. Tried to allocate ", FormatBytes(requested), ". GPU ",

@@ -117,6 +117,47 @@ TEST_F(FramePoolTest, Trim_ReleaseFails_TheFrameStillCounts) {
   EXPECT_EQ(driver_.peak_frames(), kPageBytes * 8);
 }
 
+TEST_F(FramePoolTest, TryTakeOutside_CountsUnderTheCapUntilGivenBack) {
+  EXPECT_TRUE(pool_.TryTakeOutside(kPageBytes * 3 + Bytes(1), FrameReservation()));
+  EXPECT_EQ(pool_.counted(), PageCount(4));
+  EXPECT_EQ(pool_.held(), PageCount());
+  EXPECT_EQ(pool_.peak_held(), PageCount(4));
+  EXPECT_EQ(pool_.ceiling(), PageCount(4));
+  EXPECT_FALSE(pool_.TryReserve(PageCount(5)).has_value());
+  auto rest = pool_.TryReserve(PageCount(4));
+  EXPECT_TRUE(rest.has_value());
+  EXPECT_TRUE(pool_.TryTakeOutside(kPageBytes - Bytes(1), FrameReservation())) << "the rest of the last page";
+  EXPECT_FALSE(pool_.TryTakeOutside(Bytes(1), FrameReservation()));
+  pool_.GiveOutside(kPageBytes * 4);
+  EXPECT_EQ(pool_.counted(), PageCount(4));
+  EXPECT_TRUE(pool_.TryReserve(PageCount(4)).has_value());
+}
+
+TEST_F(FramePoolTest, TryTakeOutside_PooledFrames_AreReleasedOnlyAsFarAsNeeded) {
+  { auto pooled = pool_.TryReserve(PageCount(8)); }
+  EXPECT_TRUE(pool_.TryTakeOutside(kPageBytes * 3, FrameReservation()));
+  EXPECT_EQ(driver_.frames(), kPageBytes * 5);
+  EXPECT_EQ(pool_.counted(), PageCount(8));
+}
+
+TEST_F(FramePoolTest, TryTakeOutside_FramesThatMakeWay_AreReleased) {
+  auto all = pool_.TryReserve(PageCount(8));
+  std::vector<FrameHandle> used;
+  for (int i = 0; i < 5; ++i) used.push_back(all->Take());
+  EXPECT_FALSE(pool_.TryTakeOutside(kPageBytes * 4, FrameReservation()));
+  EXPECT_TRUE(pool_.TryTakeOutside(kPageBytes * 3, *std::move(all)));
+  EXPECT_EQ(driver_.frames(), kPageBytes * 5);
+  EXPECT_EQ(pool_.pooled(), PageCount());
+  pool_.Return(used);
+}
+
+TEST_F(FramePoolTest, TryTakeOutside_ReleaseFails_TakesNothing) {
+  { auto pooled = pool_.TryReserve(PageCount(8)); }
+  driver_.PlanFault(Fault{.call = Call::kReleaseFrame, .for_good = true});
+  EXPECT_FALSE(pool_.TryTakeOutside(kPageBytes, FrameReservation()));
+  EXPECT_EQ(pool_.counted(), PageCount(8));
+}
+
 TEST_F(FramePoolTest, TryReserve_TwoThreads_NeverExceedTheCap) {
   auto work = [&] {
     for (int i = 0; i < 500; ++i) {

@@ -142,7 +142,8 @@ TEST_F(PageHeapTest, RandomPrograms_AgainstAnArray_Agree) {
         Stream stream(1 + random() % 2);
         if (auto run = heap.TakeMapped(count, stream)) take(run->run, static_cast<int>(stream.handle()));
       } else if (choice == 2) {
-        for (auto& run : heap.TakeForHarvest(count)) take(run.run, static_cast<int>(run.stream.handle()));
+        for (auto& run : heap.TakeForHarvest(count))
+          take(run.run, static_cast<int>(run.lane.stream.handle()));
       } else if (!taken.empty()) {
         PageRun run = taken.back();
         taken.pop_back();

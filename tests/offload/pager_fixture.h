@@ -55,19 +55,19 @@ class PagerFixture : public DeviceFixture {
   ~PagerFixture() { driver.FinishEverything(); }
 
   // A new tensor that holds `pattern`, made by an op and then the input of another: it may leave.
-  Tensor Make(Bytes size, uint32_t pattern, Stream stream = kStreamA) {
+  Tensor Make(Bytes size, uint32_t pattern, Lane lane = kStreamA) {
     Tensor tensor;
     tensor.size = size;
     tensor.pattern = pattern;
     {
       OpScope op(this->op, "make");
-      absl::StatusOr<DeviceAddr> at = device->Allocate(size, stream, this->op);
+      absl::StatusOr<DeviceAddr> at = device->Allocate(size, lane, this->op);
       EXPECT_TRUE(at.ok()) << at.status();
       if (!at.ok()) return tensor;
       tensor.at = *at;
-      Write(tensor.at, size, pattern, stream);
+      Write(tensor.at, size, pattern, lane.stream);
     }
-    Use(tensor, stream);
+    Use(tensor, lane.stream);
     return tensor;
   }
   // An op that reads it and checks its bytes.

@@ -38,7 +38,6 @@ class Allocator(PluginTest):
     def test_NotSupported_IsRefusedByName(self):
         refused = {
             "caching_allocator_enable": lambda: torch.cuda.caching_allocator_enable(False),
-            "pools": lambda: torch.cuda.MemPool(),
             "graphs": lambda: torch.cuda.CUDAGraph().capture_begin(),
             "IPC": lambda: torch.ones(4, device=DEVICE).untyped_storage()._share_cuda_(),
         }

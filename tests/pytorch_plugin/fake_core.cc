@@ -134,6 +134,22 @@ WEIR_API void* weir_allocate(int32_t, uint64_t bytes, void*, WeirError* error) {
   return address;
 }
 
+WEIR_API void* weir_allocate_in_pool(int32_t device, uint64_t bytes, void* stream, uint32_t,
+                                     WeirError* error) {
+  return weir_allocate(device, bytes, stream, error);
+}
+WEIR_API uint32_t weir_make_pool(int32_t, WeirError*) {
+  static uint32_t made = 0;
+  return ++made;
+}
+WEIR_API void weir_keep_blocks_apart(int32_t, uint32_t) {}
+WEIR_API void weir_end_pool(int32_t, uint32_t) {}
+WEIR_API uint32_t weir_pool_of(const void*) { return 0; }
+
+WEIR_API int32_t weir_take_outside(int32_t, uint64_t, void*, WeirError*) { return WEIR_OK; }
+WEIR_API void weir_give_outside(int32_t, uint64_t) {}
+WEIR_API void weir_count_outside(int32_t, void*, uint64_t, uint64_t, void*, int32_t) {}
+
 WEIR_API int32_t weir_release(void* address) {
   void* storage = nullptr;
   {
