@@ -1,6 +1,7 @@
 """A torch whose allocator interface is another than the table's does not build unnoticed."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,15 @@ class AllocatorMethods(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("has-default std::string name()", done.stderr)
         self.assertIn("gone or changed: CUDAAllocator pure std::string name()", done.stderr)
+
+    def test_EveryMethod_HasARowInTheParityPage(self):
+        page = (ROOT / "docs" / "parity.md").read_text()
+        tables = list((ROOT / "pytorch_plugin" / "allocator_methods").glob("*.txt"))
+        self.assertGreaterEqual(len(tables), 2)
+        for line in {line for table in tables for line in table.read_text().splitlines()}:
+            method = re.search(r"(\w+)\(", line).group(1)
+            with self.subTest(method):
+                self.assertIn(f"`{method}`", page)
 
     def test_InAComment_IsNoFunction(self):
         self.assertEqual(self.change(BEFORE, "  // virtual void never() = 0;\n" + BEFORE).returncode, 0)
