@@ -8,7 +8,7 @@ namespace {
 
 int64_t Count(Bytes bytes) { return static_cast<int64_t>(bytes.count()); }
 
-Pool PoolOf(Bytes requested) { return requested <= kSmallRequest ? kSmallPool : kLargePool; }
+Pool PoolBySize(Bytes requested) { return requested <= kSmallRequest ? kSmallPool : kLargePool; }
 
 template <typename Stats>
 void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
@@ -24,7 +24,7 @@ void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
 }  // namespace
 
 void DeviceAllocator::CountAllocatedLocked(const Block* block) {
-  const Pool pool = PoolOf(block->requested);
+  const Pool pool = PoolBySize(block->requested);
   Add(counters_.blocks, pool, 1, true);
   Add(counters_.active, pool, 1, true);
   Add(counters_.bytes, pool, Count(block->size), true);
@@ -33,13 +33,13 @@ void DeviceAllocator::CountAllocatedLocked(const Block* block) {
 }
 
 void DeviceAllocator::CountFreedLocked(const Block* block) {
-  const Pool pool = PoolOf(block->requested);
+  const Pool pool = PoolBySize(block->requested);
   Add(counters_.blocks, pool, 1, false);
   Add(counters_.bytes, pool, Count(block->size), false);
 }
 
 void DeviceAllocator::CountReleasedLocked(const Block* block) {
-  const Pool pool = PoolOf(block->requested);
+  const Pool pool = PoolBySize(block->requested);
   Add(counters_.active, pool, 1, false);
   Add(counters_.active_bytes, pool, Count(block->size), false);
   Add(counters_.requested, pool, Count(block->requested), false);
@@ -47,7 +47,7 @@ void DeviceAllocator::CountReleasedLocked(const Block* block) {
 
 void DeviceAllocator::CountOutsideBlock(Bytes size, Bytes requested, bool live) {
   LockHolder lock(&mutex_);
-  const Pool pool = PoolOf(requested);
+  const Pool pool = PoolBySize(requested);
   Add(counters_.blocks, pool, 1, live);
   Add(counters_.active, pool, 1, live);
   Add(counters_.bytes, pool, Count(size), live);

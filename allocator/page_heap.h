@@ -67,7 +67,7 @@ class PageHeap {
   template <typename Each>
   void ForEachMapped(Each each) const {
     for (const auto& [first, run] : runs_) {
-      if (run.mapped) each(PageRun{first, run.count}, run.stream);
+      if (run.mapped) each(PageRun{first, run.count}, run.lane.stream);
     }
   }
 
