@@ -30,8 +30,9 @@ using c10::CachingDeviceAllocator::CreateContextFn;
 using c10::CachingDeviceAllocator::RecordContext;
 using c10::CachingDeviceAllocator::TraceEntry;
 
-// `segment_pool_id` of what is not on the card: no MemPool of torch's has this id (theirs count from 1 in either place).
-inline constexpr c10::MempoolId_t kEvictedPool{~0ull >> 1, ~0ull >> 1};
+// `segment_pool_id` of what is not on the card. No pool of torch's has such an id: of theirs one half is zero. Small, since
+// torch 2.11 drops a reference too many to the numbers that memory_snapshot is given, and Python keeps only these for ever.
+inline constexpr c10::MempoolId_t kEvictedPool{200, 200};
 
 namespace internal {
 inline std::atomic<bool> watched{false};

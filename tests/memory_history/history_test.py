@@ -135,10 +135,8 @@ class HistoryTest(MemoryTest):
         self.assertEqual(moves[3:], [("segment_map", False), ("segment_unmap", True)])
 
     def test_Metadata_OfThread_GoesWithEntries(self):
-        if not hasattr(memory, "_set_memory_metadata"):
-            set_metadata, get_metadata = torch._C._cuda_setMemoryMetadata, torch._C._cuda_getMemoryMetadata
-        else:
-            set_metadata, get_metadata = memory._set_memory_metadata, memory._get_memory_metadata
+        set_metadata, get_metadata = torch._C._cuda_setMemoryMetadata, torch._C._cuda_getMemoryMetadata
+        if hasattr(memory, "_memory_metadata_supported"):
             self.assertTrue(memory._memory_metadata_supported())
         keep = allocate_here()
         self.record()
