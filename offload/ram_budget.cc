@@ -69,8 +69,10 @@ Bytes RamBudget::left() {
 }
 
 void RamBudget::Leave() {
+  // In a forked child the lock may be one that nobody will release.
+  if (ledger_ == nullptr || !ledger_->IsOurs()) return;
   LockHolder lock(&mutex_);
-  if (ledger_ != nullptr) ledger_->Leave();
+  ledger_->Leave();
 }
 
 namespace {

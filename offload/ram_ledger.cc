@@ -132,19 +132,21 @@ RamLedger::Sum RamLedger::Total() {
 }
 
 bool RamLedger::Add(Bytes more, Bytes limit) {
-  if (slot_ < 0) return false;
+  if (slot_ < 0 || !IsOurs()) return false;
   const Guard guard(file_);
   if (SumLocked().pinned + more > limit) return false;
   table_->slots[slot_].pinned.fetch_add(more.count());
   return true;
 }
 
+bool RamLedger::IsOurs() const { return getpid() == owner_; }
+
 void RamLedger::Remove(Bytes less) {
-  if (slot_ >= 0 && getpid() == owner_) table_->slots[slot_].pinned.fetch_sub(less.count());
+  if (slot_ >= 0 && IsOurs()) table_->slots[slot_].pinned.fetch_sub(less.count());
 }
 
 void RamLedger::Leave() {
-  if (slot_ < 0 || getpid() != owner_) return;
+  if (slot_ < 0 || !IsOurs()) return;
   const Guard guard(file_);
   table_->slots[slot_].kind.store(static_cast<uint32_t>(Kind::kUnused));
   Lock(file_, F_SETLK, F_UNLCK, 1 + slot_);

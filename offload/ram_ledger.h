@@ -40,6 +40,8 @@ class RamLedger {
   // Counts `more` for this process, unless the sum would exceed `limit`: false.
   bool Add(Bytes more, Bytes limit);
   void Remove(Bytes less);
+  // False in a forked child, whose parent has the entry.
+  bool IsOurs() const;
   // The process has no entry any more. Idempotent; in a forked child it does nothing.
   void Leave();
 

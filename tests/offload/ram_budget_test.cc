@@ -89,7 +89,7 @@ class RamLedgerTest : public ::testing::Test {
 
   const std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      (std::string("ledger_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+      (std::to_string(getpid()) + ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(RamLedgerTest, Node_ProcessesTogetherPinNoMoreThanTheBudget) {

@@ -129,6 +129,19 @@ TEST_F(ShortageTableTest, RamBudgetUsedUp_NamesTheBudgetThatIsEnough) {
   EXPECT_EQ(SmallestCapIn(text), 27u) << text;
 }
 
+// C82: the platform caps pinned memory far below RAM; the error must not look like one of the card.
+TEST(ShortageTest, SystemRefusesPinnedMemory_IsNamedAndNotTheBudget) {
+  std::vector<Tensor> tensors;
+  PagerFixture fixture{PageCount(8), PageCount(64)};
+  fixture.driver.SetHostLimit(kPageBytes * 4);
+  for (uint32_t i = 0; i < 6; ++i) tensors.push_back(fixture.Make(kLarge, i));
+  const std::string text(fixture.device->Allocate(kLarge, kStreamA, fixture.no_op).status().message());
+  EXPECT_THAT(text, AllOf(HasSubstr("Nothing more could leave: the system refused 4.00 MiB of pinned memory"),
+                          HasSubstr("RAM tier: 8.00 MiB of 128.00 MiB used"),
+                          HasSubstr("try: give the job more RAM")));
+  EXPECT_EQ(SmallestCapIn(text), 10u) << text;
+}
+
 TEST_F(ShortageTableTest, VetoOrUnseenThread_EverythingStays) {
   Tensor tensor = fixture_.Make(kPageBytes * 10, 1);
   fixture_.pager.AddBlindThread(1);
