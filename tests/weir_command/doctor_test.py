@@ -100,6 +100,8 @@ class DoctorTest(WeirTestCase):
         found = self.doctor(0, sys.executable, WEIR_RAM="1MiB", **self.healthy())
         self.assertEqual(self.verdicts(found, "ram"), ["ok"])
         self.assertIn("1.00 MiB (WEIR_RAM)", found["ram"][0]["text"])
+        found = self.doctor(0, sys.executable, WEIR_RAM="1MiB/node", **self.healthy())
+        self.assertIn("1.00 MiB (WEIR_RAM, of all Weir processes of this user)", found["ram"][0]["text"])
 
     def test_other_allocator(self):
         found = self.doctor(2, sys.executable, PYTORCH_ALLOC_CONF="backend:cudaMallocAsync", **self.healthy())
