@@ -77,11 +77,11 @@ void RamBudget::Leave() {
 
 namespace {
 
-std::unique_ptr<RamBudget> Alone(RamBudget::Config config, const absl::Status& why) {
+std::unique_ptr<RamBudget> Alone(RamBudget::Config config, LogLevel level, const absl::Status& why) {
   config.most = config.most / static_cast<uint64_t>(std::max(config.local_ranks, 1));
   auto budget = std::make_unique<RamBudget>(config);
-  Log(LogLevel::kWarn, "WEIR_RAM cannot be shared with other processes: ", why.message(),
-      "; this one may use ", FormatBytes(budget->limit()));
+  Log(level, "WEIR_RAM cannot be shared with other processes: ", why.message(), "; this one may use ",
+      FormatBytes(budget->limit()));
   return budget;
 }
 
@@ -89,7 +89,7 @@ std::unique_ptr<RamBudget> Alone(RamBudget::Config config, const absl::Status& w
 
 std::unique_ptr<RamBudget> ShareRam(RamBudget::Config config, const std::string& scope) {
   auto ledger = RamLedger::Open(RamLedger::Kind::kNode, scope);
-  if (!ledger.ok()) return Alone(config, ledger.status());
+  if (!ledger.ok()) return Alone(config, LogLevel::kWarn, ledger.status());
   return std::make_unique<RamBudget>(config, *std::move(ledger), RamLedger::Kind::kNode);
 }
 
@@ -97,7 +97,7 @@ std::unique_ptr<RamBudget> ShareDefaultRam(RamBudget::Config config, Bytes avail
                                            const std::string& scope) {
   auto ledger = RamLedger::Open(RamLedger::Kind::kAuto, scope);
   config.most = DefaultRamBudget(available, 1);
-  if (!ledger.ok()) return Alone(config, ledger.status());
+  if (!ledger.ok()) return Alone(config, LogLevel::kInfo, ledger.status());
   if (config.host != nullptr) config.most = DefaultRamBudget(available + (*ledger)->Total().pinned, 1);
   return std::make_unique<RamBudget>(config, *std::move(ledger), RamLedger::Kind::kAuto);
 }

@@ -56,7 +56,7 @@ class RamBudget {
 };
 
 // `config.most` bytes shared by the user's processes on this machine. Both functions: `scope` as RamLedger has it; where there
-// is no shared memory the budget is divided by the local ranks, and a warning says so.
+// is no shared memory the budget is divided by the local ranks, and the log says so.
 std::unique_ptr<RamBudget> ShareRam(RamBudget::Config config, const std::string& scope);
 
 // The default budget: half of the host's memory of which `available` is left, divided among the local ranks or the user's
