@@ -155,27 +155,23 @@ class OwnPoolTest(PoolTest):
 
     def test_TwoThreads_EachHasItsPool(self):
         def work(name, value):
-            pool = MemPool()
-            stream = torch.cuda.Stream()
-            with torch.cuda.stream(stream), use_mem_pool(pool):
-                x = full(8, value)
-                address = x.data_ptr()
-                del x
+            with torch.cuda.stream(torch.cuda.Stream()), use_mem_pool(pools[name]):
                 barrier.wait()
                 for _ in range(20):
                     x = full(8, value)
-                    found[name].add(x.data_ptr() == address)
-                    stream.synchronize()
-                    found[name].add(bool(x.eq(value).all().item()))
+                    right[name].append(x.eq(value).all().item())
+                    addresses[name].add(x.data_ptr())
                     del x
         barrier = threading.Barrier(2)
-        found = {"a": set(), "b": set()}
+        pools = {"a": MemPool(), "b": MemPool()}
+        right, addresses = {"a": [], "b": []}, {"a": set(), "b": set()}
         threads = [threading.Thread(target=work, args=(name, value)) for name, value in (("a", 1), ("b", 2))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(found, {"a": {True}, "b": {True}})
+        self.assertEqual(right, {"a": [True] * 20, "b": [True] * 20})
+        self.assertEqual(addresses["a"] & addresses["b"], set())
 
     def test_OtherThread_IsNotRouted(self):
         pool = MemPool()
