@@ -20,6 +20,11 @@ Bytes RandomJob::RandomSize() {
   }
 }
 
+Lane RandomJob::RandomLane(Stream stream) {
+  if (Chance(50)) return stream;
+  return Lane(stream, pools_[random_() % 2]);
+}
+
 JobTensor* RandomJob::RandomTensor() {
   if (tensors_.empty()) return nullptr;
   return &*std::next(tensors_.begin(), static_cast<ptrdiff_t>(random_() % tensors_.size()));
@@ -38,7 +43,11 @@ void RandomJob::Step(const std::vector<const JobTensor*>& shared) {
   if (choice == 0) {
     fixture_.device->EmptyCache();
     fixture_.pager.Trim();
-  } else if (choice <= 4 && !tensors_.empty()) {
+  } else if (choice == 1) {
+    PoolId& pool = pools_[random_() % 2];
+    fixture_.device->EndPool(pool);
+    pool = fixture_.device->MakePool();
+  } else if (choice <= 5 && !tensors_.empty()) {
     Drop(std::next(tensors_.begin(), static_cast<ptrdiff_t>(random_() % tensors_.size())));
   } else {
     Op(shared);
@@ -111,7 +120,7 @@ bool RandomJob::Temporary(Stream stream) {
   if (nested) op_.Enter("inner op");
   Bytes size = RandomSize();
   uint32_t pattern = id_ << 24 | ++patterns_;
-  absl::StatusOr<DeviceAddr> at = fixture_.device->Allocate(size, stream, op_);
+  absl::StatusOr<DeviceAddr> at = fixture_.device->Allocate(size, RandomLane(stream), op_);
   if (at.ok()) {
     fixture_.Write(*at, size, pattern, stream);
     if (nested) op_.Leave();
@@ -130,7 +139,7 @@ bool RandomJob::Output(Stream stream) {
   output.size = RandomSize();
   output.pattern = id_ << 24 | ++patterns_;
   output.home = output.writer = stream;
-  absl::StatusOr<DeviceAddr> at = fixture_.device->Allocate(output.size, stream, op_);
+  absl::StatusOr<DeviceAddr> at = fixture_.device->Allocate(output.size, RandomLane(stream), op_);
   if (!at.ok()) {
     Refused(at.status());
     return false;
@@ -179,6 +188,7 @@ void RandomJob::Finish() {
     Drop(tensor);
   }
   fixture_.driver.FinishEverything();
+  for (PoolId pool : pools_) fixture_.device->EndPool(pool);
   fixture_.device->EmptyCache();
   fixture_.pager.Trim();
   for (const auto& storage : storages_) EXPECT_EQ(storage->held, 0) << "a storage is still held";

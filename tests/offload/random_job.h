@@ -1,5 +1,5 @@
 // A random job against the real allocator and pager: ops on several streams that read, write, make and free
-// tensors, with every byte known. What a correct PyTorch program does to order its streams, the job does;
+// tensors, some of them in pools that come and go, with every byte known. What a correct PyTorch program does to order its streams, the job does;
 // whatever goes wrong after that is Weir's. Everything is decided by the seed; one job is driven by one
 // thread.
 #ifndef WEIR_TESTS_OFFLOAD_RANDOM_JOB_H_
@@ -45,6 +45,8 @@ class RandomJob {
  private:
   Bytes RandomSize();
   Stream RandomStream() { return Stream(100 * uintptr_t{id_} + 1 + random_() % 3); }
+  // Of the general heap, or of one of the job's pools.
+  Lane RandomLane(Stream stream);
   JobTensor* RandomTensor();
   bool Chance(int percent) { return random_() % 100 < static_cast<uint64_t>(percent); }
 
@@ -64,6 +66,7 @@ class RandomJob {
   std::mt19937_64 random_;
   OpPins op_;
   std::list<JobTensor> tensors_;
+  PoolId pools_[2];                                     // the general heap: none yet
   std::vector<std::unique_ptr<FakeStorage>> storages_;  // of freed tensors: a deferred free still names them
   uint32_t patterns_ = 0;
   int refused_ = 0, done_ = 0;
