@@ -21,7 +21,8 @@ absl::Status Pager::SetCap(Bytes cap, OpPins& op, Lowering lowering) {
     // Frames that come free are pooled when the reservation ends, and released by the next round.
     const PageCount above = frames.counted() > wanted ? frames.counted() - wanted : PageCount(1);
     const absl::Status room =
-        RoomFor(Room{std::max(std::min(above, frames.ceiling()), PageCount(1))}, op, Stream(), turn).status();
+        RoomFor(Room{std::max(std::min(above, frames.ceiling()), PageCount(1)), {}}, op, Stream(), turn)
+            .status();
     if (room.ok()) continue;
     const bool stays = lowering == Lowering::kNowOrNot;
     if (stays) frames.KeepCap();

@@ -10,6 +10,7 @@
 
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/memory_history.h"
+#include "pytorch_plugin/refuse.h"
 
 namespace weir::plugin {
 namespace {
@@ -107,6 +108,8 @@ AllocatorConfigInfo Settings() {
 }  // namespace
 
 SnapshotInfo TakeSnapshot(int device_count, c10::MempoolId_t pool, bool include_traces) {
+  // Who asks for one pool's segments (NCCL) may keep their addresses, and Weir's blocks may leave.
+  if (pool != c10::MempoolId_t{0, 0} && pool != kEvictedPool) Refuse("the snapshot of one memory pool");
   SnapshotInfo snapshot{};
   snapshot.device_traces.resize(static_cast<size_t>(device_count));
   for (int device = 0; device < device_count; ++device) AddDevice(device, pool, include_traces, &snapshot);
