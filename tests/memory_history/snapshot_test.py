@@ -81,7 +81,8 @@ class SnapshotTest(MemoryTest):
             self.assertEqual(block_of(segments, address_of(tensor))["state"], "active_allocated")
         self.assertLessEqual(sum(s["total_size"] for s in segments if not evicted(s)), CAP)
         self.assertEqual(len(torch.cuda.memory_snapshot(EVICTED_POOL)), 2)
-        self.assertEqual(torch.cuda.memory_snapshot((0, 77)), [])
+        with self.assertRaises(NotImplementedError):  # of a MemPool: its blocks may leave
+            torch.cuda.memory_snapshot((0, 77))
         tensors[0].add_(1)
         segments = torch.cuda.memory_snapshot()
         self.assertFalse(evicted(segment_of(segments, address_of(tensors[0]))))
