@@ -3,10 +3,14 @@
 # Each minor has a Python environment of its own. The default one's is WEIR_PYTHON; of another it is .venv-MINOR, which
 # tools/setup --torch MINOR makes. A minor without its environment is left out.
 #
-# Sets WEIR_TORCH_MINORS (such as "2_15;2_11"), WEIR_TORCH_VERSIONS (their names in messages, oldest first) and, for each
+# Of the minors in between only the headers are needed (.headers-MINOR, tools/setup --torch all): their plugins are built, and
+# nothing here runs them.
+#
+# Sets WEIR_TORCH_MINORS (such as "2_15;2_11"), WEIR_TORCH_BUILT (those of which only a plugin is built), WEIR_TORCH_VERSIONS (their names in messages, oldest first) and, for each
 # minor, WEIR_TORCH_PYTHON_<minor>, WEIR_TORCH_SITE_<minor> (its site-packages) and weir_torch_headers_<minor> (a target).
 set(WEIR_TORCH_DEFAULT 2_15)
 set(WEIR_TORCH_OTHERS 2_11)
+set(WEIR_TORCH_BETWEEN 2_12 2_13 2_14)
 
 # weir_torch_minor(MINOR PYTHON SITE_PACKAGES)
 function(weir_torch_minor minor python site)
@@ -25,7 +29,15 @@ function(weir_torch_minor minor python site)
     "${site}/torch/include" "${site}/torch/include/torch/csrc/api/include" "${site}/nvidia/cu13/include")
 endfunction()
 
+# weir_torch_headers(MINOR INCLUDE): a target with torch's headers and those of CUDA.
+function(weir_torch_headers minor include)
+  add_library(weir_torch_headers_${minor} INTERFACE)
+  target_include_directories(weir_torch_headers_${minor} SYSTEM INTERFACE
+    "${include}" "${include}/torch/csrc/api/include" "${WEIR_SITE_PACKAGES}/nvidia/cu13/include")
+endfunction()
+
 set(WEIR_TORCH_MINORS "")
+set(WEIR_TORCH_BUILT "")
 if(WEIR_BUILD_PLUGIN)
   weir_torch_minor(${WEIR_TORCH_DEFAULT} "${WEIR_PYTHON}" "${WEIR_SITE_PACKAGES}")
   list(APPEND WEIR_TORCH_MINORS ${WEIR_TORCH_DEFAULT})
@@ -43,7 +55,17 @@ if(WEIR_BUILD_PLUGIN)
     endif()
   endforeach()
 endif()
-set(WEIR_TORCH_VERSIONS ${WEIR_TORCH_MINORS})
+if(WEIR_BUILD_PLUGIN)
+  foreach(minor ${WEIR_TORCH_BETWEEN})
+    string(REPLACE "_" "." version "${minor}")
+    if(EXISTS "${CMAKE_SOURCE_DIR}/.headers-${version}/torch/include")
+      weir_torch_headers(${minor} "${CMAKE_SOURCE_DIR}/.headers-${version}/torch/include")
+      set(WEIR_TORCH_SITE_${minor} "${CMAKE_SOURCE_DIR}/.headers-${version}")
+      list(APPEND WEIR_TORCH_BUILT ${minor})
+    endif()
+  endforeach()
+endif()
+set(WEIR_TORCH_VERSIONS ${WEIR_TORCH_MINORS} ${WEIR_TORCH_BUILT})
 if(NOT WEIR_TORCH_VERSIONS)
   set(WEIR_TORCH_VERSIONS ${WEIR_TORCH_DEFAULT})
 endif()

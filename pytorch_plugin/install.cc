@@ -129,6 +129,10 @@ extern "C" WEIR_API int weir_plugin_load(int mode) {
     return Refused("this plugin is for torch " C10_STRINGIZE(TORCH_VERSION_MAJOR) "." C10_STRINGIZE(
         TORCH_VERSION_MINOR) " and another torch is loaded");
   }
+#ifdef WEIR_TORCH_NEVER_RUN
+  weir_log(1, "this plugin was built for torch " C10_STRINGIZE(TORCH_VERSION_MAJOR) "." C10_STRINGIZE(
+                  TORCH_VERSION_MINOR) " and has never run with it: its tests are those of other versions");
+#endif
   try {
     const std::string current = c10::cuda::CUDACachingAllocator::get()->name();
     if (current == "cudaMallocAsync") {

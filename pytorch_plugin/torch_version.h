@@ -25,16 +25,15 @@ inline constexpr bool kHasMaterializer = WEIR_TORCH_AT_LEAST(13);
 
 // ---- the throwing flag of a storage
 
-#if WEIR_TORCH_AT_LEAST(12)
+#if WEIR_TORCH_AT_LEAST(14)
 
 inline bool Throws(const c10::StorageImpl& storage) { return storage.throw_on_immutable_data_ptr(); }
 inline bool ThrowsOnWrite(const c10::StorageImpl& storage) { return storage.throw_on_mutable_data_ptr(); }
-inline void ClearThrowing(c10::StorageImpl& storage) { storage.clear_data_ptr_access_error_msg_(); }
 
 #else
 
-// 2.11 sets the flag and has no function that reads or clears it. An explicit instantiation may name private
-// members; the layout is this minor's for certain, since the plugin refuses every other one.
+// Earlier ones set the flag and have no function that reads it. An explicit instantiation may name private members; the
+// layout is this minor's for certain, since the plugin refuses every other one.
 template <typename Tag, typename Tag::Member member>
 struct PrivateMember {
   friend constexpr typename Tag::Member Reach(Tag) { return member; }
@@ -57,6 +56,15 @@ template struct PrivateMember<RefreshChecks, &c10::StorageImpl::refresh_has_data
 
 inline bool Throws(const c10::StorageImpl& storage) { return storage.*Reach(ThrowsFlag{}); }
 inline bool ThrowsOnWrite(const c10::StorageImpl& storage) { return storage.*Reach(ThrowsOnWriteFlag{}); }
+
+#endif
+
+#if WEIR_TORCH_AT_LEAST(12)
+
+inline void ClearThrowing(c10::StorageImpl& storage) { storage.clear_data_ptr_access_error_msg_(); }
+
+#else
+
 inline void ClearThrowing(c10::StorageImpl& storage) {
   storage.*Reach(ThrowsFlag{}) = false;
   storage.get_extra_meta().custom_data_ptr_error_msg_.reset();

@@ -9,15 +9,10 @@
 
 namespace weir::plugin {
 
-#if WEIR_TORCH_AT_LEAST(12)
+#if WEIR_TORCH_AT_LEAST(14)
 
 inline const c10::KernelFunction& KernelFor(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
   return op.lookup(keys);
-}
-
-// False: torch takes the slow kernel for these lists. `is_copy`: _foreach_copy_, whose lists may differ in type.
-inline bool MayTakeFastRoute(at::ArrayRef<at::TensorList> lists, bool is_copy) {
-  return at::native::check_fast_path_restrictions(lists, {}, false, is_copy);
 }
 
 #else
@@ -34,6 +29,17 @@ template struct PrivateMemberOfAnyType<OperatorDefinition, &c10::OperatorHandle:
 inline const c10::KernelFunction& KernelFor(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
   return (op.*Reach(OperatorDefinition{}))->op.lookup(keys);
 }
+
+#endif
+
+#if WEIR_TORCH_AT_LEAST(12)
+
+// False: torch takes the slow kernel for these lists. `is_copy`: _foreach_copy_, whose lists may differ in type.
+inline bool MayTakeFastRoute(at::ArrayRef<at::TensorList> lists, bool is_copy) {
+  return at::native::check_fast_path_restrictions(lists, {}, false, is_copy);
+}
+
+#else
 
 // 2.11 has no single check for copies; what both of its conditions leave open runs as one call.
 inline bool MayTakeFastRoute(at::ArrayRef<at::TensorList> lists, bool is_copy) {
