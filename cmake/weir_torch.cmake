@@ -12,6 +12,13 @@ set(WEIR_TORCH_DEFAULT 2_15)
 set(WEIR_TORCH_OTHERS 2_11)
 set(WEIR_TORCH_BETWEEN 2_12 2_13 2_14)
 
+# weir_torch_headers(MINOR INCLUDE CUDA_SITE): a target with torch's headers and those of CUDA in a site-packages folder.
+function(weir_torch_headers minor include cuda_site)
+  add_library(weir_torch_headers_${minor} INTERFACE)
+  target_include_directories(weir_torch_headers_${minor} SYSTEM INTERFACE
+    "${include}" "${include}/torch/csrc/api/include" "${cuda_site}/nvidia/cu13/include")
+endfunction()
+
 # weir_torch_minor(MINOR PYTHON SITE_PACKAGES)
 function(weir_torch_minor minor python site)
   if(NOT EXISTS "${site}/torch/lib/libtorch_cuda.so")
@@ -24,16 +31,7 @@ function(weir_torch_minor minor python site)
   endforeach()
   set(WEIR_TORCH_PYTHON_${minor} "${python}" PARENT_SCOPE)
   set(WEIR_TORCH_SITE_${minor} "${site}" PARENT_SCOPE)
-  add_library(weir_torch_headers_${minor} INTERFACE)
-  target_include_directories(weir_torch_headers_${minor} SYSTEM INTERFACE
-    "${site}/torch/include" "${site}/torch/include/torch/csrc/api/include" "${site}/nvidia/cu13/include")
-endfunction()
-
-# weir_torch_headers(MINOR INCLUDE): a target with torch's headers and those of CUDA.
-function(weir_torch_headers minor include)
-  add_library(weir_torch_headers_${minor} INTERFACE)
-  target_include_directories(weir_torch_headers_${minor} SYSTEM INTERFACE
-    "${include}" "${include}/torch/csrc/api/include" "${WEIR_SITE_PACKAGES}/nvidia/cu13/include")
+  weir_torch_headers(${minor} "${site}/torch/include" "${site}")
 endfunction()
 
 set(WEIR_TORCH_MINORS "")
@@ -59,7 +57,7 @@ if(WEIR_BUILD_PLUGIN)
   foreach(minor ${WEIR_TORCH_BETWEEN})
     string(REPLACE "_" "." version "${minor}")
     if(EXISTS "${CMAKE_SOURCE_DIR}/.headers-${version}/torch/include")
-      weir_torch_headers(${minor} "${CMAKE_SOURCE_DIR}/.headers-${version}/torch/include")
+      weir_torch_headers(${minor} "${CMAKE_SOURCE_DIR}/.headers-${version}/torch/include" "${WEIR_SITE_PACKAGES}")
       set(WEIR_TORCH_SITE_${minor} "${CMAKE_SOURCE_DIR}/.headers-${version}")
       list(APPEND WEIR_TORCH_BUILT ${minor})
     endif()

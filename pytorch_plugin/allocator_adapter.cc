@@ -69,8 +69,9 @@ bool RunFreeMemoryCallbacks() {
     std::lock_guard<std::mutex> lock(AllObservers().mutex);
     observers = AllObservers().oom;
   }
+  const Room room = RoomOf(device);
   for (const OutOfMemoryObserver& observer : observers) {
-    observer(device, bytes, usage.total, usage.free);
+    observer(device, bytes, room.total, room.free);
   }
   TORCH_CHECK_WITH(OutOfMemoryError, false, error.text);
 }
@@ -145,8 +146,8 @@ class WeirAllocator final : public WatchedAllocator {
   void resetAccumulatedStats(DeviceIndex device) override { weir_reset_accumulated_stats(device); }
   void resetPeakStats(DeviceIndex device) override { weir_reset_peak_stats(device); }
   std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) override {
-    const Usage usage = UsageOf(device);
-    return {usage.free, usage.total};
+    const Room room = RoomOf(device);
+    return {room.free, room.total};
   }
 
   // ---- CUDAAllocator
@@ -289,7 +290,7 @@ void* AllocateBlock(int device, uint64_t bytes, void* stream) {
       if (address == nullptr) address = BorrowForeign(device, bytes, static_cast<cudaStream_t>(stream));
     }
     if (address == nullptr) {
-      if (error.code == WEIR_OUT_OF_MEMORY) call.OutOfMemory(device, bytes, UsageOf(device).free, stream);
+      if (error.code == WEIR_OUT_OF_MEMORY) call.OutOfMemory(device, bytes, RoomOf(device).free, stream);
       ThrowAllocationError(device, bytes, error);
     }
   }

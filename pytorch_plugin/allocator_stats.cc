@@ -36,12 +36,12 @@ Usage UsageOf(int device) {
     usage.allocated = static_cast<size_t>(stats.allocated_bytes[WEIR_ALL].current);
     usage.reserved = static_cast<size_t>(stats.reserved_bytes[WEIR_ALL].current);
   }
-  uint64_t free = 0, total = 0;
-  if (weir_memory_info(device, &free, &total) != 0) {
-    usage.free = free;
-    usage.total = total;
-  }
   return usage;
+}
+
+Room RoomOf(int device) {
+  uint64_t free = 0, total = 0;
+  return weir_memory_info(device, &free, &total) != 0 ? Room{free, total} : Room{};
 }
 
 DeviceStats StatsOf(int device) {
@@ -87,8 +87,8 @@ void ReportFreeToProfiler(void* address) {
 
 extern "C" void weir_plugin_memory_info(int device, size_t* free_bytes, size_t* total_bytes) {
   if (weir::plugin::InForkedChild() || weir_shows_cap(device) == 0) return;
-  uint64_t free = 0, total = 0;
-  if (weir_memory_info(device, &free, &total) == 0) return;
-  *free_bytes = free;
-  *total_bytes = total;
+  const weir::plugin::Room room = weir::plugin::RoomOf(device);
+  if (room.total == 0) return;
+  *free_bytes = room.free;
+  *total_bytes = room.total;
 }

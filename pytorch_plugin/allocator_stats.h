@@ -12,9 +12,15 @@ namespace weir::plugin {
 
 // Of one device: what PyTorch holds, frames held, and the cap with what is free under it.
 struct Usage {
-  size_t allocated = 0, reserved = 0, total = 0, free = 0;
+  size_t allocated = 0, reserved = 0;
 };
 Usage UsageOf(int device);
+
+// What may still be handed out without evicting, of what. Asks the driver.
+struct Room {
+  size_t free = 0, total = 0;
+};
+Room RoomOf(int device);
 
 // Evicted blocks count as allocated but not as reserved, so allocated may be the larger one.
 c10::CachingDeviceAllocator::DeviceStats StatsOf(int device);

@@ -113,19 +113,7 @@ class ForeignPoolTest(PoolTest):
         self.check(y[:MIB], 2)
 
     def test_RecordStream_DefersReuse(self):
-        pool, side = MemPool(self.other.allocator()), torch.cuda.Stream()
-        with use_mem_pool(pool):
-            x = full(8, 1)
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                sums = [x.sum() for _ in range(50)]
-            x.record_stream(side)
-            del x
-            y = full(8, 2)
-        self.check(y, 2)
-        side.synchronize()
-        self.assertEqual([s.item() for s in sums], [2.0 * MIB] * 50)
-        del y, pool
+        self.check_recorded_stream_defers_reuse(MemPool(self.other.allocator()))
 
     def test_Nested_OwnPoolInsideIt(self):
         pool, own = MemPool(self.other.allocator()), MemPool()

@@ -24,6 +24,20 @@ class PoolTest(unittest.TestCase):
     def check(self, tensor, value):
         self.assertTrue(tensor.eq(value).all().item(), f"{value} expected, {tensor[:4].tolist()} found")
 
+    def check_recorded_stream_defers_reuse(self, pool):
+        side = torch.cuda.Stream()
+        with torch.cuda.use_mem_pool(pool):
+            x = full(8, 1)
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                sums = [x.sum() for _ in range(50)]
+            x.record_stream(side)
+            del x
+            y = full(8, 2)
+        self.check(y, 2)
+        side.synchronize()
+        self.assertEqual([s.item() for s in sums], [2.0 * MIB] * 50)
+
 
 class OtherAllocator:
     """tests/memory_pools/other_allocator.c, and how often it was called."""

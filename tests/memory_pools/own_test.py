@@ -217,18 +217,7 @@ class OwnPoolTest(PoolTest):
         self.assertEqual(found, [address])
 
     def test_RecordStream_DefersReuseInThePool(self):
-        pool, side = MemPool(), torch.cuda.Stream()
-        with use_mem_pool(pool):
-            x = full(8, 1)
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                sums = [x.sum() for _ in range(50)]
-            x.record_stream(side)
-            del x
-            y = full(8, 2)
-        self.check(y, 2)
-        side.synchronize()
-        self.assertEqual([s.item() for s in sums], [2.0 * MIB] * 50)
+        self.check_recorded_stream_defers_reuse(MemPool())
 
     def test_Backward_OfTensorsInAPool(self):
         pool = MemPool()
