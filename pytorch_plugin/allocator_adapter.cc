@@ -34,7 +34,8 @@ using c10::DeviceIndex;
 using c10::MempoolId_t;
 
 constexpr uint64_t kOneExabyte = uint64_t{1} << 60;
-constexpr uint8_t kPriority = 255;  // of c10::SetAllocator: over everything static
+std::atomic<CUDAAllocator*> installed{nullptr};  // ours, as long as nobody is known to have replaced it
+constexpr uint8_t kPriority = 255;               // of c10::SetAllocator: over everything static
 
 // Called before an OutOfMemoryError is thrown. Never destroyed.
 struct Observers {
@@ -261,6 +262,7 @@ class WeirAllocator final : public WatchedAllocator {
   void StandDown(int device_count, const WeirError& error) {
     RefuseJobIfRequired(error.text);
     DisableObserver();
+    installed.store(nullptr);
     allocator.store(native_);
     c10::SetAllocator(c10::kCUDA, native_, kPriority);
     native_->init(device_count);
@@ -314,8 +316,18 @@ bool InstallAllocator() {
   AcceptDeleter(&Delete);
   auto* ours = new WeirAllocator(native);  // never destroyed: tensors are freed while the process exits
   allocator.store(ours);
+  installed.store(ours);
   c10::SetAllocator(c10::kCUDA, ours, kPriority);
   return true;
+}
+
+void NoteReplacement() {
+  CUDAAllocator* const ours = installed.load(std::memory_order_relaxed);
+  if (C10_LIKELY(ours == nullptr || allocator.load(std::memory_order_relaxed) == ours)) return;
+  if (installed.exchange(nullptr) == nullptr) return;  // another thread says it
+  const std::string text = "the job has replaced Weir by another allocator (" + allocator.load()->name() +
+                           "): its memory is under no cap and is not moved";
+  RefuseJobIfRequired(text.c_str());
 }
 
 bool PluggableIsCurrent() { return allocator.load()->name() == "pluggable"; }

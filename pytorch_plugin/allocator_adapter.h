@@ -19,6 +19,10 @@ bool InstallAllocator();
 // The job named another allocator (CUDAPluggableAllocator) before Weir was loaded.
 bool PluggableIsCurrent();
 
+// Says once if the job has put another allocator in Weir's place since, which torch allows until CUDA starts and tells nobody.
+// The job goes on with that one, unless Weir is required. For every op: two loads.
+void NoteReplacement();
+
 // Block of `bytes` on `device` for `stream`; 0 bytes give nullptr. Throws c10::OutOfMemoryError.
 void* AllocateBlock(int device, uint64_t bytes, void* stream);
 // Never throws. False: the address is not Weir's.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "allocator/base/safeguards.h"
+#include "pytorch_plugin/allocator_adapter.h"
 #include "pytorch_plugin/composite_ops.h"
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/foreign_code.h"
@@ -168,6 +169,7 @@ const OpInfo* HoldingOp(ThreadState& thread, const at::RecordFunction& event) {
 
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   if (InForkedChild()) return nullptr;
+  NoteReplacement();
   ThreadState& thread = Thread();
   if (thread.blind) {
     thread.blind = false;
