@@ -59,11 +59,23 @@ class Record:
                 else:
                     self._hash.update(repr(value).encode())
 
-    def finish(self, *models_and_optimizers, **more) -> None:
+    def line(self, *models_and_optimizers, **more) -> dict:
+        """What `finish` prints: for a process that hands it to the one that prints."""
         for item in models_and_optimizers:
             self.model(item) if isinstance(item, torch.nn.Module) else self.optimizer(item)
         line = {"digest": self._hash.hexdigest(), "losses": self._losses, **more}
         if torch.cuda.is_available():
             line["peak_allocated_bytes"] = max(map(torch.cuda.max_memory_allocated, range(torch.cuda.device_count())))
             line["peak_small_bytes"] = torch.cuda.memory_stats().get("allocated_bytes.small_pool.peak", 0)
-        print(json.dumps(line), flush=True)
+        return line
+
+    def finish(self, *models_and_optimizers, **more) -> None:
+        print(json.dumps(self.line(*models_and_optimizers, **more)), flush=True)
+
+
+def finish_for(lines: list) -> None:
+    """Prints the line of a job whose work other processes have done: theirs, in an order that is always the same."""
+    digest = hashlib.sha256("".join(line["digest"] for line in lines).encode()).hexdigest()
+    peaks = [line["peak_allocated_bytes"] for line in lines if "peak_allocated_bytes" in line]
+    print(json.dumps({"digest": digest, "losses": [loss for line in lines for loss in line["losses"]],
+                      **({"peak_allocated_bytes": max(peaks)} if peaks else {})}), flush=True)
