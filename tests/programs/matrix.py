@@ -88,7 +88,7 @@ PROGRAMS = [
     Program("pytest_workers", "pytest_workers.py", packages=True),
     Program("accelerated", "accelerated.py", packages=True),
     Program("lightning_fit", "lightning_fit.py", packages=True),
-    Program("lora", "lora.py", packages=True),
+    Program("lora", "lora.py", packages=True, kernels=("cpu",)),  # generation goes by values
     Program("retry_after_oom", "retry_after_oom.py", card="768MiB", kernels=("cpu",)),
     Program("op_larger_than_cap", "op_larger_than_cap.py", shares=(0.0,), cap=16 * MIB, expects="refused",
             kernels=("cpu",)),
