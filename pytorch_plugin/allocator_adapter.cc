@@ -34,8 +34,9 @@ using c10::DeviceIndex;
 using c10::MempoolId_t;
 
 constexpr uint64_t kOneExabyte = uint64_t{1} << 60;
-std::atomic<CUDAAllocator*> installed{nullptr};  // ours, as long as nobody is known to have replaced it
-constexpr uint8_t kPriority = 255;               // of c10::SetAllocator: over everything static
+constexpr uint8_t kPriority = 255;  // of c10::SetAllocator: over everything static
+
+std::atomic<CUDAAllocator*> installed{nullptr};  // ours, as long as it is to be watched for a replacement
 
 // Called before an OutOfMemoryError is thrown. Never destroyed.
 struct Observers {
@@ -262,7 +263,7 @@ class WeirAllocator final : public WatchedAllocator {
   void StandDown(int device_count, const WeirError& error) {
     RefuseJobIfRequired(error.text);
     DisableObserver();
-    installed.store(nullptr);
+    AcceptReplacement();
     allocator.store(native_);
     c10::SetAllocator(c10::kCUDA, native_, kPriority);
     native_->init(device_count);
@@ -329,6 +330,8 @@ void NoteReplacement() {
                            "): its memory is under no cap and is not moved";
   RefuseJobIfRequired(text.c_str());
 }
+
+void AcceptReplacement() { installed.store(nullptr); }
 
 bool PluggableIsCurrent() { return allocator.load()->name() == "pluggable"; }
 

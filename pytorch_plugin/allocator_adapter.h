@@ -20,8 +20,11 @@ bool InstallAllocator();
 bool PluggableIsCurrent();
 
 // Says once if the job has put another allocator in Weir's place since, which torch allows until CUDA starts and tells nobody.
-// The job goes on with that one, unless Weir is required. For every op: two loads.
+// The job goes on with that one, unless Weir is required. For ops that touch a CUDA tensor: by the first of them it is known
+// whether the other allocator's blocks are Weir's. Two loads.
 void NoteReplacement();
+// They are: the job named Weir by CUDAPluggableAllocator although it was in place.
+void AcceptReplacement();
 
 // Block of `bytes` on `device` for `stream`; 0 bytes give nullptr. Throws c10::OutOfMemoryError.
 void* AllocateBlock(int device, uint64_t bytes, void* stream);

@@ -78,6 +78,7 @@ void* BaseAllocation(void* address, size_t* size) {
 // At the first block: by now the job has put its CUDAPluggableAllocator in place. What it leaves out
 // (record_stream above all) is filled in.
 void StartPluggable() {
+  AcceptReplacement();
   WeirError error;
   if (weir_init(c10::cuda::device_count(), &error) != WEIR_OK) {
     RefuseJobIfRequired(error.text);

@@ -169,7 +169,6 @@ const OpInfo* HoldingOp(ThreadState& thread, const at::RecordFunction& event) {
 
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
   if (InForkedChild()) return nullptr;
-  NoteReplacement();
   ThreadState& thread = Thread();
   if (thread.blind) {
     thread.blind = false;
@@ -186,7 +185,9 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
     return nullptr;
   }
   OpenOp(&event, info->name.c_str());
-  if (!thread.touches.empty()) Touch(thread, *info);
+  if (thread.touches.empty()) return nullptr;
+  NoteReplacement();
+  Touch(thread, *info);
   return nullptr;
 }
 
