@@ -44,7 +44,7 @@ def main():
         trainer.fit(job, loader(2, 61), loader(1, 62))
         saved = sorted(os.listdir(folder))
         assert saved == ["epoch=0.ckpt", "epoch=1.ckpt"], saved
-        for name, tensor in sorted(torch.load(os.path.join(folder, saved[0]), weights_only=True)["state_dict"].items()):
+        for _, tensor in sorted(torch.load(os.path.join(folder, saved[0]), weights_only=True)["state_dict"].items()):
             job.record.tensor(tensor)
     job.record.finish(job.model, trainer.optimizers[0])
 

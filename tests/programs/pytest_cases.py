@@ -11,7 +11,7 @@ from models import BATCH, CONTEXT, GPT, VOCABULARY
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_Training_Seed_LossFalls(seed):
+def test_Training_Seed_LeavesItsLine(seed):
     device = "cpu" if os.environ["DEVICE"] == "cpu" else "cuda"
     torch.manual_seed(seed)
     model = GPT().to(device)
