@@ -42,12 +42,18 @@ class BlockEvents {
   static const void* SetCause(const void* cause) { return std::exchange(cause_, cause); }
 
   void Add(EventKind kind, DeviceAddr addr, Bytes size, Stream stream, uint64_t number = 0) {
-    if (Watched()) events_.push_back(BlockEvent{kind, addr, size, stream, number, cause_});
+    if (Watched()) [[unlikely]]
+      AddWatched(BlockEvent{kind, addr, size, stream, number, nullptr});
   }
   // All events since the last call.
   std::vector<BlockEvent> Take() { return std::exchange(events_, {}); }
 
  private:
+  __attribute__((noinline)) void AddWatched(BlockEvent event) {
+    event.cause = cause_;
+    events_.push_back(event);
+  }
+
   static inline std::atomic<bool> watched_{false};
   static inline thread_local const void* cause_ = nullptr;
   std::vector<BlockEvent> events_;

@@ -1,6 +1,7 @@
 #include "allocator/block_heap.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "allocator/base/check.h"
 
@@ -46,29 +47,37 @@ FitBins& BlockHeap::BinsOf(ExtentKind kind, const Lane& lane) {
   return kind == ExtentKind::kSlab ? *bins_.back().slab : *bins_.back().medium;
 }
 
-void BlockHeap::SetStart(Block* block, Block* value) {
+// Of a block in an extent of a shared kind.
+Block*& BlockHeap::StartOf(Block* block) {
   Extent* extent = block->extent;
-  if (extent->kind == ExtentKind::kLarge) return;
-  Bytes offset = block->addr - extent->first->addr;
-  extent->starts[offset / layout_.Granule(extent->kind)] = value;
+  return extent->starts[(block->addr - extent->base).count() >> extent->granule_shift];
 }
 
-void BlockHeap::Adopt(Extent* extent, DeviceAddr base) {
+void BlockHeap::Adopt(Extent* extent) {
   WEIR_DCHECK(extent->first == nullptr && extent->kind != ExtentKind::kLarge);
-  extent->starts.assign(extent->bytes() / layout_.Granule(extent->kind), nullptr);
+  const Bytes granule = layout_.Granule(extent->kind);
+  extent->granule_shift = std::countr_zero(granule.count());
+  extent->bins = &BinsOf(extent->kind, extent->lane());
+  std::vector<std::vector<Block*>>& spare = SpareStarts(extent->kind);
+  if (!spare.empty() && spare.back().size() == extent->bytes() / granule) {
+    extent->starts = std::move(spare.back());
+    spare.pop_back();
+  } else {
+    extent->starts.assign(extent->bytes() / granule, nullptr);
+  }
   Block* hole = blocks_.New();
-  hole->addr = base;
+  hole->addr = extent->base;
   hole->size = extent->bytes();
   hole->extent = extent;
   extent->first = hole;
-  SetStart(hole, hole);
-  BinsOf(extent->kind, extent->lane()).Insert(hole);
+  StartOf(hole) = hole;
+  extent->bins->Insert(hole);
 }
 
-Block* BlockHeap::AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested) {
+Block* BlockHeap::AdoptLarge(Extent* extent, Bytes requested) {
   WEIR_DCHECK(extent->first == nullptr && extent->kind == ExtentKind::kLarge);
   Block* block = blocks_.New();
-  block->addr = base;
+  block->addr = extent->base;
   block->size = extent->bytes();
   block->requested = requested;
   block->extent = extent;
@@ -79,19 +88,20 @@ Block* BlockHeap::AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested) {
 }
 
 Block* BlockHeap::Allocate(ExtentKind kind, Bytes requested, const Lane& lane) {
-  Bytes size = requested.RoundedUpTo(layout_.Granule(kind));
+  const uint64_t mask = layout_.Granule(kind).count() - 1;
+  const Bytes size((requested.count() + mask) & ~mask);
   FitBins& bins = BinsOf(kind, lane);
   Block* block = bins.SmallestFit(size);
   if (block == nullptr) return nullptr;
   bins.Remove(block);
-  if (block->size > size) SplitAfter(block, size, bins);
+  if (block->size > size) SplitAfter(block, size);
   block->requested = requested;
   ++block->extent->live_blocks;
   ++block->extent->without_evidence;
   return block;
 }
 
-void BlockHeap::SplitAfter(Block* block, Bytes size, FitBins& bins) {
+void BlockHeap::SplitAfter(Block* block, Bytes size) {
   Block* rest = blocks_.New();
   rest->addr = block->addr + size;
   rest->size = block->size - size;
@@ -101,13 +111,13 @@ void BlockHeap::SplitAfter(Block* block, Bytes size, FitBins& bins) {
   if (rest->after != nullptr) rest->after->before = rest;
   block->after = rest;
   block->size = size;
-  SetStart(rest, rest);
-  bins.Insert(rest);
+  StartOf(rest) = rest;
+  rest->extent->bins->Insert(rest);
 }
 
 void BlockHeap::MergeWithNext(Block* block) {
   Block* next = block->after;
-  SetStart(next, nullptr);
+  StartOf(next) = nullptr;
   block->size += next->size;
   block->after = next->after;
   if (block->after != nullptr) block->after->before = block;
@@ -124,8 +134,8 @@ void BlockHeap::Free(Block* block) {
   block->evidence = false;
   block->other_streams.Clear();
   if (extent->kind == ExtentKind::kLarge) return;
-  bool listed = HolesListed(extent);
-  FitBins& bins = BinsOf(extent->kind, extent->lane());
+  const bool listed = HolesListed(extent);
+  FitBins& bins = *extent->bins;
   if (block->after != nullptr && block->after->IsFree()) {
     if (listed) bins.Remove(block->after);
     MergeWithNext(block);
@@ -143,26 +153,28 @@ void BlockHeap::Abandon(Extent* extent) {
   Block* hole = extent->first;
   if (hole == nullptr) return;
   WEIR_DCHECK(hole->after == nullptr);
-  if (extent->kind != ExtentKind::kLarge && HolesListed(extent))
-    BinsOf(extent->kind, extent->lane()).Remove(hole);
+  if (extent->kind != ExtentKind::kLarge && HolesListed(extent)) extent->bins->Remove(hole);
+  if (extent->kind != ExtentKind::kLarge) {
+    StartOf(hole) = nullptr;  // the last one: merged blocks have taken theirs back
+    std::vector<std::vector<Block*>>& spare = SpareStarts(extent->kind);
+    if (spare.size() < kSpareStarts) spare.push_back(std::move(extent->starts));
+    extent->starts.clear();
+  }
   blocks_.Delete(hole);
   extent->first = nullptr;
-  extent->starts.clear();
 }
 
 void BlockHeap::RemoveHoles(Extent* extent) {
   if (extent->kind == ExtentKind::kLarge) return;
-  FitBins& bins = BinsOf(extent->kind, extent->lane());
   for (Block* block = extent->first; block != nullptr; block = block->after) {
-    if (block->IsFree()) bins.Remove(block);
+    if (block->IsFree()) extent->bins->Remove(block);
   }
 }
 
 void BlockHeap::AddHoles(Extent* extent) {
   if (extent->kind == ExtentKind::kLarge) return;
-  FitBins& bins = BinsOf(extent->kind, extent->lane());
   for (Block* block = extent->first; block != nullptr; block = block->after) {
-    if (block->IsFree()) bins.Insert(block);
+    if (block->IsFree()) extent->bins->Insert(block);
   }
 }
 
@@ -170,6 +182,7 @@ void BlockHeap::MoveToPool(Extent* extent, PoolId pool) {
   const bool listed = HolesListed(extent);
   if (listed) RemoveHoles(extent);
   extent->pool = pool;
+  if (extent->kind != ExtentKind::kLarge) extent->bins = &BinsOf(extent->kind, extent->lane());
   if (listed) AddHoles(extent);
 }
 
@@ -177,11 +190,11 @@ void BlockHeap::DropPool(PoolId pool) {
   std::erase_if(bins_, [&](const Bins& bins) { return bins.lane.pool == pool; });
 }
 
-Block* BlockHeap::Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const {
+Block* BlockHeap::Find(const Extent* extent, DeviceAddr addr) const {
   Block* block = extent->first;
   if (block == nullptr) return nullptr;
   if (extent->kind != ExtentKind::kLarge) {
-    uint64_t index = (addr - base) / layout_.Granule(extent->kind);
+    uint64_t index = (addr - extent->base).count() >> extent->granule_shift;
     while (extent->starts[index] == nullptr) --index;  // the first entry is never null
     block = extent->starts[index];
   }

@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// The sizes that decide where a block goes. Constant after construction.
+// The sizes that decide where a block goes; granules are powers of two. Constant after construction.
 struct Layout {
   Bytes slab_granule{512};     // also the alignment of every block, as in torch's own allocator
   Bytes small_limit = MiB(1);  // smaller blocks go to slabs
@@ -53,8 +53,8 @@ class BlockHeap {
   // A block of `requested` bytes from the holes of `kind` on `lane`, or null when no hole fits.
   Block* Allocate(ExtentKind kind, Bytes requested, const Lane& lane);
   // Makes `extent` (no blocks yet) one hole of a shared kind, or one live block (kLarge; `requested` is its size).
-  void Adopt(Extent* extent, DeviceAddr base);
-  Block* AdoptLarge(Extent* extent, DeviceAddr base, Bytes requested);
+  void Adopt(Extent* extent);
+  Block* AdoptLarge(Extent* extent, Bytes requested);
   // Merges with free neighbours. When the extent has no live block left its only hole is removed from the bins.
   void Free(Block* block);
   // Drops the last hole of an extent without live blocks: afterwards extent->first is null.
@@ -68,11 +68,12 @@ class BlockHeap {
   // Forgets the bins of a pool to which no extent belongs any more.
   void DropPool(PoolId pool);
 
-  // The live block that contains `addr`, or null. `base` is the extent's first address.
-  Block* Find(const Extent* extent, DeviceAddr base, DeviceAddr addr) const;
+  // The live block that contains `addr`, or null.
+  Block* Find(const Extent* extent, DeviceAddr addr) const;
   Bytes LargestHole(ExtentKind kind, const Lane& lane) const;
 
  private:
+  static constexpr size_t kSpareStarts = 64;  // of each kind, 64 KiB each at most
   struct Bins {
     Lane lane;
     std::unique_ptr<FitBins> slab, medium;
@@ -81,13 +82,19 @@ class BlockHeap {
   bool HolesListed(const Extent* extent) const {
     return extent->state == Residency::kResident || extent->state == Residency::kFilling;
   }
-  void SplitAfter(Block* block, Bytes size, FitBins& bins);
+  void SplitAfter(Block* block, Bytes size);
   void MergeWithNext(Block* block);
-  void SetStart(Block* block, Block* value);
+  static Block*& StartOf(Block* block);
+
+  std::vector<std::vector<Block*>>& SpareStarts(ExtentKind kind) {
+    return spare_starts_[kind == ExtentKind::kSlab ? 0 : 1];
+  }
 
   const Layout layout_;
   BlockStore blocks_;
   std::vector<Bins> bins_;  // one per lane that ever allocated; few
+  // Extent::starts of extents that have ended, all null, for the next ones.
+  std::vector<std::vector<Block*>> spare_starts_[2];
 };
 
 }  // namespace weir

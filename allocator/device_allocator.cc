@@ -95,18 +95,18 @@ Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run
   Extent* extent = NewExtentObjectLocked();
   extent->kind = kind;
   extent->pages = run.run;
+  extent->base = space_->AddressOf(extent->pages);
   extent->stream = run.lane.stream;
   extent->pool = LiveLocked(run.lane).pool;
   extent->number = ++extents_made_;
   extent->state = Residency::kResident;
   extent->uses = std::move(run.uses);
-  extent->last_touch = NextTouchLocked();
+  TouchLocked(extent);
   space_->SetOwner(extent->pages, extent);
-  extents_.insert(extent);
+  extents_.PushBack(extent);
   CountExtentLocked(extent, true);
-  DeviceAddr base = space_->AddressOf(extent->pages);
-  if (kind == ExtentKind::kLarge) return heap_.AdoptLarge(extent, base, requested);
-  heap_.Adopt(extent, base);
+  if (kind == ExtentKind::kLarge) return heap_.AdoptLarge(extent, requested);
+  heap_.Adopt(extent);
   return nullptr;
 }
 
@@ -216,7 +216,7 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::FinishAllocationLocked(Block* block,
   absl::Status ordered = JoinFillLocked(extent, stream);
   if (!ordered.ok()) {
     heap_.Free(block);
-    if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
+    AfterBlockLocked(extent);
     return ordered;
   }
   block->number = ++blocks_made_;
@@ -238,7 +238,7 @@ void DeviceAllocator::PinLocked(Extent* extent, Stream stream, OpPins& op) {
   if (extent->kind == ExtentKind::kSlab) return;  // slabs never leave
   if (!op.Holds(this)) pinners_.push_back(Pinner{&op, op.outermost()});
   ++extent->pins;
-  extent->last_touch = NextTouchLocked();
+  TouchLocked(extent);
   if (op.UsesAnyStream()) extent->used_anywhere = true;
   if (stream != extent->stream)
     extent->uses.Add(clock_.Mark(stream));  // known even if the block ends before the op
@@ -267,6 +267,14 @@ void DeviceAllocator::AddWaitingPinnerLocked(int change) {
 
 void DeviceAllocator::WaitForPinsLocked(uint64_t epoch) {
   while (pin_epoch_ == epoch) mutex_.Wait(&pins_changed_);
+}
+
+void DeviceAllocator::TouchLocked(Extent* extent) {
+  if (extent->MayBeListed()) {
+    leaving_.Touch(extent, ++touches_);
+  } else {
+    extent->last_touch = ++touches_;
+  }
 }
 
 Extent* DeviceAllocator::NewExtentObjectLocked() {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "allocator/address_space.h"
 #include "allocator/base/lock_ranks.h"
@@ -25,8 +24,10 @@
 #include "allocator/cuda/event_pool.h"
 #include "allocator/device_snapshot.h"
 #include "allocator/extent.h"
+#include "allocator/extent_list.h"
 #include "allocator/frame_pool.h"
 #include "allocator/lane.h"
+#include "allocator/leaving_order.h"
 #include "allocator/op_pins.h"
 #include "allocator/page_heap.h"
 #include "allocator/room_maker.h"
@@ -112,8 +113,18 @@ class DeviceAllocator {
   // ---- shared with the pager
   RankedMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
   Block* FindBlockLocked(DeviceAddr addr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  const absl::flat_hash_set<Extent*>& ExtentsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return extents_;
+  // In order of creation.
+  using Extents = ExtentList<&Extent::among_all>;
+  const Extents& ExtentsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return extents_; }
+  // `each(Extent*)` for those that may leave now, least recently touched first, until it returns false. Returns how many
+  // were looked at.
+  template <typename Each>
+  uint64_t VisitLeavingLocked(Each each) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return leaving_.Visit(each);
+  }
+  // The last of its blocks that could not leave has evidence now, or is gone.
+  void NoteEvidenceLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (extent->MayBeListed()) leaving_.Restore(extent);
   }
   // State moves of the pager; each keeps holes, counters and the address table in step.
   void BeginDrainLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,7 +136,6 @@ class DeviceAllocator {
   // Before `stream` uses the extent: it waits for the copy back that may still be queued on another (R9).
   absl::Status JoinFillLocked(const Extent* extent, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StreamClock& clock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return clock_; }
-  uint64_t NextTouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ++touches_; }
   // Threads whose op in flight pins something here and that are not waiting in the pager.
   int ActivePinnersLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return static_cast<int>(pinners_.size()) - waiting_pinners_;
@@ -223,11 +233,20 @@ class DeviceAllocator {
   bool IsPendingLocked(const Block* block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WaitIsOverLocked(Event event, StreamUse use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForDestroyedStreams(const std::vector<StreamUse>& uses) ABSL_LOCKS_EXCLUDED(mutex_);
+  // One of its blocks is gone.
+  void AfterBlockLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (extent->live_blocks == 0) {
+      ExtentEmptiedLocked(extent);
+    } else if (extent->without_evidence == 0) {
+      NoteEvidenceLocked(extent);
+    }
+  }
   void ExtentEmptiedLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpPagesLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetireExtentLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushLastLargeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushSparesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TouchLocked(Extent* extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Extent* NewExtentObjectLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void TellBlockLocked(EventKind kind, const Block* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -262,7 +281,8 @@ class DeviceAllocator {
   BlockHeap heap_ ABSL_GUARDED_BY(mutex_);
   PageHeap pages_ ABSL_GUARDED_BY(mutex_);
   StreamClock clock_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<Extent*> extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, spare ones included
+  Extents extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, spare ones included
+  LeavingOrder leaving_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Extent>> extent_objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<Extent*> unused_objects_ ABSL_GUARDED_BY(mutex_);
   // At most one empty slab and one empty medium extent are kept whole, so that a block that comes and goes at the edge

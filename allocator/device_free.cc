@@ -42,7 +42,7 @@ DeviceAllocator::AfterFree DeviceAllocator::FreeLocked(Block* block) {
   CountReleasedLocked(block);
   TellBlockLocked(EventKind::kFreed, block);
   heap_.Free(block);
-  if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
+  AfterBlockLocked(extent);
   return after;
 }
 
@@ -107,7 +107,8 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
 }
 
 void DeviceAllocator::RetireExtentLocked(Extent* extent) {
-  extents_.erase(extent);
+  extents_.Remove(extent);
+  leaving_.Remove(extent);
   extent->state = Residency::kFree;
   extent->fill = Fill{};
   if (extent->pins == 0) unused_objects_.push_back(extent);

@@ -12,7 +12,7 @@ namespace weir {
 
 Block* DeviceAllocator::FindBlockLocked(DeviceAddr addr) {
   Extent* extent = space_->Owner(addr);
-  return extent == nullptr ? nullptr : heap_.Find(extent, space_->AddressOf(extent->pages), addr);
+  return extent == nullptr ? nullptr : heap_.Find(extent, addr);
 }
 
 std::optional<DeviceAllocator::BlockInfo> DeviceAllocator::FindBlock(DeviceAddr addr) {
@@ -48,6 +48,7 @@ void DeviceAllocator::BeginDrainLocked(Extent* extent) {
   WEIR_CHECK(extent->MayLeave());
   if (!Without(Safeguard::kHolesOfDrainingHidden)) heap_.RemoveHoles(extent);
   extent->state = Residency::kDraining;
+  leaving_.Remove(extent);
 }
 
 void DeviceAllocator::CancelDrainLocked(Extent* extent, Residency back_to) {
@@ -55,6 +56,7 @@ void DeviceAllocator::CancelDrainLocked(Extent* extent, Residency back_to) {
   extent->state = back_to;
   if (back_to == Residency::kResident) extent->slots.clear();
   heap_.AddHoles(extent);
+  leaving_.Restore(extent);
   if (extent->live_blocks == 0) ExtentEmptiedLocked(extent);
 }
 
@@ -71,6 +73,7 @@ void DeviceAllocator::BeginFillLocked(Extent* extent, Fill fill) {
   WEIR_CHECK(extent->state == Residency::kInRam);
   extent->state = Residency::kFilling;
   extent->fill = fill;
+  leaving_.Restore(extent);
   // No use is noted here: the op that fetches the extent pins it on the same stream.
   heap_.AddHoles(extent);
   CountExtentLocked(extent, true);

@@ -10,14 +10,15 @@ int64_t Count(Bytes bytes) { return static_cast<int64_t>(bytes.count()); }
 
 Pool PoolBySize(Bytes requested) { return requested <= kSmallRequest ? kSmallPool : kLargePool; }
 
+// Inlined: `up` is known where it is called.
 template <typename Stats>
-void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
-  for (int index : {static_cast<int>(kAllPools), static_cast<int>(pool)}) {
-    if (up) {
-      stats[index].Add(amount);
-    } else {
-      stats[index].Take(amount);
-    }
+inline __attribute__((always_inline)) void Add(Stats& stats, Pool pool, int64_t amount, bool up) {
+  if (up) {
+    stats[kAllPools].Add(amount);
+    stats[pool].Add(amount);
+  } else {
+    stats[kAllPools].Take(amount);
+    stats[pool].Take(amount);
   }
 }
 
@@ -135,6 +136,7 @@ bool DeviceAllocator::IsValid() {
   PageCount with_frames = pages_.mapped_free();
   for (const Extent* extent : extents_) {
     if (!extent->IsValid()) return false;
+    if (extent->MayLeave() && extent->in_leaving_order == InLeavingOrder::kNo) return false;
     if (extent->HasFrames()) with_frames += extent->pages.count;
   }
   return with_frames + frames_.pooled() <= frames_.held() && frames_.counted() <= frames_.cap();

@@ -39,6 +39,7 @@ enum class ExtentKind : uint8_t {
 };
 
 struct Extent;
+class FitBins;
 
 // What torch asked for. Blocks of an extent form a list in address order, free ones included.
 struct Block {
@@ -68,10 +69,20 @@ struct RamSlot {
   void* memory = nullptr;
 };
 
+// Neighbours in an ExtentList.
+struct ExtentLinks {
+  Extent* before = nullptr;
+  Extent* after = nullptr;
+};
+
+// Where LeavingOrder has an extent.
+enum class InLeavingOrder : uint8_t { kNo, kByTouch, kRestored };
+
 struct Extent {
   // Constant after construction.
   ExtentKind kind = ExtentKind::kLarge;
   PageRun pages;
+  DeviceAddr base;      // of its first page
   Stream stream;        // of its blocks' allocation
   uint64_t number = 0;  // order of creation
 
@@ -82,11 +93,16 @@ struct Extent {
   bool used_anywhere = false;    // since it was copied last, on streams that `uses` may not name
   uint32_t live_blocks = 0;
   uint32_t without_evidence = 0;  // live blocks that may not leave
-  uint64_t last_touch = 0;        // tick of the device's touch counter
+  InLeavingOrder in_leaving_order = InLeavingOrder::kNo;
+  uint64_t last_touch =
+      0;  // tick of the device's touch counter; changes only through DeviceAllocator::TouchLocked
+  ExtentLinks among_all, by_touch;
   StreamUses uses;
   Fill fill;                   // kFilling
   std::vector<RamSlot> slots;  // kInRam, kFilling, kDraining: one per page
   Block* first = nullptr;
+  FitBins* bins = nullptr;     // of its holes: those of its kind and lane; null for kLarge
+  int granule_shift = 0;       // of `starts`
   std::vector<Block*> starts;  // granule index -> block that starts there; empty for kLarge
 
   Bytes bytes() const { return pages.count.bytes(); }
@@ -94,10 +110,13 @@ struct Extent {
   bool HasFrames() const {
     return state == Residency::kResident || state == Residency::kDraining || state == Residency::kFilling;
   }
+  // Belongs into LeavingOrder as soon as it may leave.
+  bool MayBeListed() const {
+    return (state == Residency::kResident || state == Residency::kFilling) && kind != ExtentKind::kSlab;
+  }
   // May leave now: resident or filled, nobody's pin, every block proven to be a storage.
   bool MayLeave() const {
-    return (state == Residency::kResident || state == Residency::kFilling) && kind != ExtentKind::kSlab &&
-           pins == 0 && !pinned_for_good && live_blocks > 0 &&
+    return MayBeListed() && pins == 0 && !pinned_for_good && live_blocks > 0 &&
            (without_evidence == 0 || Without(Safeguard::kEvidence));
   }
   // Slots only in the states that have them, blocks tile the range, counters match the blocks.

@@ -6,198 +6,233 @@
 
 namespace weir {
 
-PageHeap::PageHeap(PageCount size) { PutUnmapped(PageRun{0, size}); }
-
-bool PageHeap::Mergeable(const FreeRun& a, const FreeRun& b) {
-  return a.mapped == b.mapped && (!a.mapped || a.lane == b.lane);
+PageHeap::PageHeap(PageCount size)
+    : size_(size.count()),
+      at_page_(static_cast<FreeRun**>(std::calloc(size.count(), sizeof(FreeRun*)))) {  // NOLINT
+  WEIR_CHECK(at_page_ != nullptr);
+  PutUnmapped(PageRun{0, size});
 }
 
-PageHeap::FreeRun PageHeap::Remove(Runs::iterator at) {
-  FreeRun run = std::move(at->second);
-  IndexOf(run).erase({run.count.count(), at->first});
-  if (run.mapped) {
-    by_age_.erase({run.freed, at->first});
-    mapped_free_ -= run.count;
+FreeRun* PageHeap::NewRun(PageRun pages, RunBins* bins) {
+  if (unused_.empty()) {
+    objects_.push_back(std::make_unique<FreeRun>());
+    unused_.push_back(objects_.back().get());
   }
-  runs_.erase(at);
+  FreeRun* run = unused_.back();
+  unused_.pop_back();
+  run->run = pages;
+  run->bins = bins;
   return run;
 }
 
-void PageHeap::Insert(uint64_t first, FreeRun run) {
-  auto next = runs_.lower_bound(first);
-  WEIR_DCHECK(next == runs_.end() || next->first >= first + run.count.count());
-  if (next != runs_.end() && next->first == first + run.count.count() && Mergeable(run, next->second)) {
-    FreeRun right = Remove(next);
-    run.count += right.count;
-    run.uses.Add(right.uses);
-    run.freed = std::max(run.freed, right.freed);
-    next = runs_.lower_bound(first);
-  }
-  if (next != runs_.begin()) {
-    auto before = std::prev(next);
-    WEIR_DCHECK(before->first + before->second.count.count() <= first);
-    if (before->first + before->second.count.count() == first && Mergeable(before->second, run)) {
-      first = before->first;
-      FreeRun left = Remove(before);
-      run.count += left.count;
-      run.uses.Add(left.uses);
-      run.freed = std::max(run.freed, left.freed);
-    }
-  }
-  IndexOf(run).insert({run.count.count(), first});
-  if (run.mapped) {
-    by_age_.insert({run.freed, first});
-    mapped_free_ += run.count;
-  }
-  runs_.emplace(first, std::move(run));
+void PageHeap::Recycle(FreeRun* run) {
+  run->uses.Clear();
+  unused_.push_back(run);
 }
 
-PageHeap::FreeRun PageHeap::Cut(uint64_t first, PageCount count) {
-  auto at = std::prev(runs_.upper_bound(first));
-  const uint64_t begin = at->first;
-  FreeRun whole = Remove(at);
-  const uint64_t end = begin + whole.count.count();
-  WEIR_DCHECK(begin <= first && first + count.count() <= end);
-  FreeRun part = whole;
-  if (begin < first) {
-    part.count = PageCount(first - begin);
-    Insert(begin, part);
+RunBins* PageHeap::BinsOf(const Lane& lane) const {
+  for (const std::unique_ptr<RunBins>& bins : mapped_) {
+    if (bins->lane() == lane) return bins.get();
   }
-  if (first + count.count() < end) {
-    part.count = PageCount(end - first - count.count());
-    Insert(first + count.count(), part);
+  return nullptr;
+}
+
+RunBins* PageHeap::NewBins(const Lane& lane) {
+  mapped_.push_back(std::make_unique<RunBins>(lane));
+  return mapped_.back().get();
+}
+
+void PageHeap::List(FreeRun* run) {
+  at_page_[run->run.first] = at_page_[run->run.end() - 1] = run;
+  if (run->bins != nullptr) {
+    run->bins->Insert(run);
+    mapped_free_ += run->run.count;
+    used_ = std::max(used_, run->run.end());
+  } else {
+    unmapped_.insert({run->run.count.count(), run->run.first});
+    unmapped_by_address_.emplace(run->run.first, run);
   }
-  whole.count = count;
-  return whole;
+}
+
+void PageHeap::Unlist(FreeRun* run) {
+  at_page_[run->run.first] = at_page_[run->run.end() - 1] = nullptr;
+  if (run->bins != nullptr) {
+    run->bins->Remove(run);
+    mapped_free_ -= run->run.count;
+  } else {
+    unmapped_.erase({run->run.count.count(), run->run.first});
+    unmapped_by_address_.erase(run->run.first);
+  }
+}
+
+void PageHeap::LinkBehind(FreeRun* older, FreeRun* run) {
+  run->older = older;
+  run->newer = older != nullptr ? older->newer : oldest_;
+  (run->older != nullptr ? run->older->newer : oldest_) = run;
+  (run->newer != nullptr ? run->newer->older : newest_) = run;
+}
+
+void PageHeap::Unlink(FreeRun* run) {
+  (run->older != nullptr ? run->older->newer : oldest_) = run->newer;
+  (run->newer != nullptr ? run->newer->older : newest_) = run->older;
+}
+
+void PageHeap::Absorb(FreeRun* run, FreeRun* neighbour) {
+  Unlist(neighbour);
+  if (neighbour->bins != nullptr) Unlink(neighbour);
+  run->run.first = std::min(run->run.first, neighbour->run.first);
+  run->run.count += neighbour->run.count;
+  run->uses.Add(neighbour->uses);
+  Recycle(neighbour);
+}
+
+void PageHeap::Put(FreeRun* run) {
+  // Whatever lies at the page before ends there, and at the page behind begins: runs do not overlap.
+  FreeRun* before = run->run.first > 0 ? at_page_[run->run.first - 1] : nullptr;
+  FreeRun* behind = run->run.end() < size_ ? at_page_[run->run.end()] : nullptr;
+  if (before != nullptr && before->bins == run->bins) Absorb(run, before);
+  if (behind != nullptr && behind->bins == run->bins) Absorb(run, behind);
+  List(run);
+  if (run->bins != nullptr) LinkBehind(newest_, run);
+}
+
+StreamUses PageHeap::Cut(FreeRun* whole, PageRun part) {
+  WEIR_DCHECK(whole->run.first <= part.first && part.end() <= whole->run.end());
+  Unlist(whole);
+  const PageRun front{whole->run.first, PageCount(part.first - whole->run.first)};
+  const PageRun back{part.end(), PageCount(whole->run.end() - part.end())};
+  StreamUses uses = whole->uses;
+  const bool keeps_front = front.count.count() > 0, keeps_back = back.count.count() > 0;
+  if (keeps_front && keeps_back) {
+    FreeRun* second = NewRun(back, whole->bins);
+    second->uses = uses;
+    List(second);
+    if (whole->bins != nullptr) LinkBehind(whole, second);
+  }
+  if (keeps_front || keeps_back) {
+    whole->run = keeps_front ? front : back;
+    List(whole);
+  } else {
+    if (whole->bins != nullptr) Unlink(whole);
+    Recycle(whole);
+  }
+  return uses;
 }
 
 std::optional<PageHeap::MappedRun> PageHeap::TakeMapped(PageCount count, const Lane& lane) {
-  auto index = mapped_.find(lane);
-  if (index == mapped_.end()) return std::nullopt;
-  auto fit = index->second.lower_bound({count.count(), 0});
-  if (fit == index->second.end()) return std::nullopt;
-  PageRun run{fit->second, count};
-  return MappedRun{run, lane, Cut(run.first, count).uses};
+  const RunBins* bins = BinsOf(lane);
+  FreeRun* fit = bins != nullptr ? bins->ShortestFit(count) : nullptr;
+  if (fit == nullptr) return std::nullopt;
+  const PageRun run{fit->run.first, count};
+  return MappedRun{run, lane, Cut(fit, run)};
 }
 
 std::optional<PageRun> PageHeap::TakeUnmapped(PageCount count) {
   auto fit = unmapped_.lower_bound({count.count(), 0});
   if (fit == unmapped_.end()) return std::nullopt;
-  uint64_t first = fit->second;
+  FreeRun* whole = at_page_[fit->second];
   if (fit->first > 4 * count.count()) {
-    first = std::find_if(runs_.begin(), runs_.end(), [&](const auto& entry) {
-              return !entry.second.mapped && entry.second.count >= count;
-            })->first;
+    whole = std::find_if(unmapped_by_address_.begin(), unmapped_by_address_.end(), [&](const auto& entry) {
+              return entry.second->run.count >= count;
+            })->second;
   }
-  Cut(first, count);
-  return PageRun{first, count};
+  const PageRun run{whole->run.first, count};
+  Cut(whole, run);
+  return run;
 }
 
 std::optional<PageHeap::Extension> PageHeap::TakeExtendable(PageCount count, const Lane& lane) {
-  auto index = mapped_.find(lane);
-  if (index == mapped_.end()) return std::nullopt;
-  for (auto run = index->second.rbegin(); run != index->second.rend(); ++run) {
-    const auto [length, first] = *run;
-    if (length >= count.count()) continue;
-    auto behind = runs_.find(first + length);
-    if (behind == runs_.end() || behind->second.mapped || behind->second.count < count - PageCount(length))
-      continue;
-    PageRun missing{first + length, count - PageCount(length)};
-    FreeRun mapped = Cut(first, PageCount(length));
-    Cut(missing.first, missing.count);
-    return Extension{MappedRun{PageRun{first, PageCount(length)}, lane, std::move(mapped.uses)}, missing};
-  }
-  return std::nullopt;
+  const RunBins* bins = BinsOf(lane);
+  if (bins == nullptr) return std::nullopt;
+  const auto behind = [&](const FreeRun& run) {
+    return run.run.end() < size_ ? at_page_[run.run.end()] : nullptr;
+  };
+  FreeRun* short_one = bins->LongestBelow(count, [&](const FreeRun& run) {
+    const FreeRun* next = behind(run);
+    return next != nullptr && next->bins == nullptr && next->run.count >= count - run.run.count;
+  });
+  if (short_one == nullptr) return std::nullopt;
+  const PageRun mapped = short_one->run;
+  const PageRun missing{mapped.end(), count - mapped.count};
+  Cut(behind(*short_one), missing);
+  return Extension{MappedRun{mapped, lane, Cut(short_one, mapped)}, missing};
 }
 
 std::vector<PageHeap::MappedRun> PageHeap::TakeForHarvest(PageCount count) {
   std::vector<MappedRun> taken;
   PageCount sum;
-  while (sum < count && !by_age_.empty()) {
-    auto at = runs_.find(by_age_.begin()->second);
-    uint64_t first = at->first;
-    FreeRun run = Remove(at);
-    PageCount wanted = std::min(run.count, count - sum);
-    if (run.count > wanted) {  // the end is taken: the front keeps its address order for best fit
-      FreeRun rest = run;
-      rest.count = run.count - wanted;
-      PageCount kept = rest.count;
-      Insert(first, std::move(rest));
-      first += kept.count();
-    }
-    sum += wanted;
-    taken.push_back(MappedRun{PageRun{first, wanted}, run.lane, std::move(run.uses)});
+  while (sum < count && oldest_ != nullptr) {
+    FreeRun* whole = oldest_;
+    // The end of a longer one is taken: the front keeps its address order for best fit.
+    PageRun part = whole->run;
+    part.count = std::min(part.count, count - sum);
+    part.first = whole->run.end() - part.count.count();
+    sum += part.count;
+    const Lane lane = whole->bins->lane();
+    taken.push_back(MappedRun{part, lane, Cut(whole, part)});
   }
   return taken;
 }
 
 std::vector<PageHeap::MappedRun> PageHeap::TakePool(PoolId pool) {
   std::vector<MappedRun> taken;
-  for (auto index = mapped_.begin(); index != mapped_.end();) {
-    const Lane lane = index->first;
-    if (lane.pool != pool) {
-      ++index;
-      continue;
+  for (FreeRun* run = oldest_; run != nullptr;) {
+    FreeRun* const newer = run->newer;
+    if (const Lane lane = run->bins->lane(); lane.pool == pool) {
+      const PageRun pages = run->run;
+      taken.push_back(MappedRun{pages, lane, Cut(run, pages)});
     }
-    while (!index->second.empty()) {
-      const uint64_t first = index->second.begin()->second;
-      FreeRun run = Remove(runs_.find(first));
-      taken.push_back(MappedRun{PageRun{first, run.count}, lane, std::move(run.uses)});
-    }
-    index = mapped_.erase(index);
+    run = newer;
   }
+  std::erase_if(mapped_, [&](const auto& bins) { return bins->lane().pool == pool; });
   return taken;
 }
 
 void PageHeap::PutMapped(MappedRun run) {
-  FreeRun free_run;
-  free_run.count = run.run.count;
-  free_run.mapped = true;
-  free_run.lane = run.lane;
-  free_run.uses = std::move(run.uses);
-  free_run.freed = ++clock_;
-  Insert(run.run.first, std::move(free_run));
+  RunBins* bins = BinsOf(run.lane);
+  FreeRun* free_run = NewRun(run.run, bins != nullptr ? bins : NewBins(run.lane));
+  free_run->uses = std::move(run.uses);
+  Put(free_run);
 }
 
-void PageHeap::PutUnmapped(PageRun run) {
-  FreeRun free_run;
-  free_run.count = run.count;
-  Insert(run.first, std::move(free_run));
-}
+void PageHeap::PutUnmapped(PageRun run) { Put(NewRun(run, nullptr)); }
 
 PageCount PageHeap::longest_mapped() const {
-  uint64_t longest = 0;
-  for (const auto& [lane, index] : mapped_) {
-    if (!index.empty()) longest = std::max(longest, index.rbegin()->first);
-  }
-  return PageCount(longest);
+  PageCount longest;
+  for (const FreeRun* run = oldest_; run != nullptr; run = run->newer)
+    longest = std::max(longest, run->run.count);
+  return longest;
 }
 
 bool PageHeap::IsValid() const {
-  size_t unmapped = 0, mapped = 0;
+  std::vector<const FreeRun*> runs;
   PageCount mapped_pages;
-  const FreeRun* before = nullptr;
-  uint64_t end = 0;
-  for (const auto& [first, run] : runs_) {
-    if (run.count.count() == 0 || (before != nullptr && first < end)) return false;
-    if (before != nullptr && first == end && Mergeable(*before, run)) return false;
-    if (run.mapped) {
-      auto index = mapped_.find(run.lane);
-      if (index == mapped_.end() || !index->second.contains({run.count.count(), first})) return false;
-      if (!by_age_.contains({run.freed, first})) return false;
-      ++mapped;
-      mapped_pages += run.count;
-    } else {
-      if (!unmapped_.contains({run.count.count(), first})) return false;
-      ++unmapped;
-    }
-    before = &run;
-    end = first + run.count.count();
+  for (const FreeRun* run = oldest_; run != nullptr; run = run->newer) {
+    if (run->bins == nullptr || (run->newer != nullptr ? run->newer->older : newest_) != run) return false;
+    if (run->run.end() > used_) return false;
+    mapped_pages += run->run.count;
+    runs.push_back(run);
   }
   size_t indexed = 0;
-  for (const auto& [lane, index] : mapped_) indexed += index.size();
-  return unmapped == unmapped_.size() && mapped == indexed && mapped == by_age_.size() &&
-         mapped_pages == mapped_free_;
+  for (const auto& bins : mapped_) indexed += bins->size();
+  if (indexed != runs.size() || mapped_pages != mapped_free_) return false;
+  if (unmapped_.size() != unmapped_by_address_.size()) return false;
+  for (const auto& [first, run] : unmapped_by_address_) {
+    if (run->bins != nullptr || run->run.first != first ||
+        !unmapped_.contains({run->run.count.count(), first}))
+      return false;
+    runs.push_back(run);
+  }
+  std::sort(runs.begin(), runs.end(), [](auto* a, auto* b) { return a->run.first < b->run.first; });
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const FreeRun* run = runs[i];
+    const FreeRun* before = i == 0 ? nullptr : runs[i - 1];
+    if (run->run.count.count() == 0 || (before != nullptr && run->run.first < before->run.end()))
+      return false;
+    if (before != nullptr && run->run.first == before->run.end() && run->bins == before->bins) return false;
+    if (at_page_[run->run.first] != run || at_page_[run->run.end() - 1] != run) return false;
+  }
+  return true;
 }
 
 }  // namespace weir

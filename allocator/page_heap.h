@@ -6,11 +6,14 @@
 //    anybody else only after its `uses` have passed and its pages were unmapped (harvested).
 //  - Neighbouring runs of the same kind (both unmapped, or both mapped and of one lane) are merged.
 //  - Taking is best fit; the rest of a larger run stays free. A mapped run that is too short can be extended in place.
+//  - What happens to mapped runs in a steady state takes constant time; unmapped ones, which cost driver calls anyway, are
+//    in trees.
 #ifndef WEIR_ALLOCATOR_PAGE_HEAP_H_
 #define WEIR_ALLOCATOR_PAGE_HEAP_H_
 
 #include <cstdint>
-#include <map>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,18 +21,11 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "allocator/base/units.h"
+#include "allocator/free_run.h"
 #include "allocator/lane.h"
 #include "allocator/stream_uses.h"
 
 namespace weir {
-
-// Pages [first, first + count) of the reservation.
-struct PageRun {
-  uint64_t first = 0;
-  PageCount count;
-  uint64_t end() const { return first + count.count(); }
-  friend bool operator==(PageRun, PageRun) = default;
-};
 
 class PageHeap {
  public:
@@ -66,8 +62,10 @@ class PageHeap {
   // `each(PageRun, Stream)` for every mapped run, in address order.
   template <typename Each>
   void ForEachMapped(Each each) const {
-    for (const auto& [first, run] : runs_) {
-      if (run.mapped) each(PageRun{first, run.count}, run.lane.stream);
+    for (uint64_t page = 0; page < used_;) {
+      const FreeRun* run = at_page_[page];
+      if (run != nullptr && run->bins != nullptr) each(run->run, run->bins->lane().stream);
+      page = run != nullptr ? run->run.end() : page + 1;
     }
   }
 
@@ -78,30 +76,38 @@ class PageHeap {
   bool IsValid() const;
 
  private:
-  struct FreeRun {
-    PageCount count;
-    bool mapped = false;
-    Lane lane;           // of a mapped run
-    StreamUses uses;     // of a mapped run
-    uint64_t freed = 0;  // order of freeing, for harvest
+  struct FreeMemory {
+    void operator()(void* memory) const { std::free(memory); }
   };
-  using Runs = absl::btree_map<uint64_t, FreeRun>;                // by first page
-  using BySize = absl::btree_set<std::pair<uint64_t, uint64_t>>;  // (pages, first page)
 
-  BySize& IndexOf(const FreeRun& run) { return run.mapped ? mapped_[run.lane] : unmapped_; }
-  void Insert(uint64_t first, FreeRun run);
-  FreeRun Remove(Runs::iterator at);
-  // `a` ends where `b` begins.
-  static bool Mergeable(const FreeRun& a, const FreeRun& b);
-  // Takes [first, first + count) out of the free run that contains it.
-  FreeRun Cut(uint64_t first, PageCount count);
+  FreeRun* NewRun(PageRun pages, RunBins* bins);
+  void Recycle(FreeRun* run);
+  RunBins* BinsOf(const Lane& lane) const;
+  RunBins* NewBins(const Lane& lane);
+  // Into the indexes that say how long it is and where, and out of them. The order of freeing stays.
+  void List(FreeRun* run);
+  void Unlist(FreeRun* run);
+  // The order of freeing: a mapped run behind `older` (null: as the oldest one), or out.
+  void LinkBehind(FreeRun* older, FreeRun* run);
+  void Unlink(FreeRun* run);
+  // Joined with the neighbours of its kind; as freed last if it is mapped.
+  void Put(FreeRun* run);
+  void Absorb(FreeRun* run, FreeRun* neighbour);
+  // Takes `part` out of the free run `whole`; what is left of it keeps its place in the order of freeing.
+  StreamUses Cut(FreeRun* whole, PageRun part);
 
-  Runs runs_;
-  BySize unmapped_;
-  std::map<Lane, BySize> mapped_;
-  absl::btree_set<std::pair<uint64_t, uint64_t>> by_age_;  // (freed, first page), mapped runs only
+  const uint64_t size_;
+  uint64_t used_ = 0;  // no mapped run begins at or behind this page
+  // The free run that begins or ends with a page; null for other pages. calloc'ed: pages never used cost no memory.
+  std::unique_ptr<FreeRun*[], FreeMemory> at_page_;
+  absl::btree_set<std::pair<uint64_t, uint64_t>> unmapped_;  // (pages, first page)
+  absl::btree_map<uint64_t, FreeRun*> unmapped_by_address_;
+  std::vector<std::unique_ptr<RunBins>> mapped_;  // one per lane; few
+  FreeRun* oldest_ = nullptr;
+  FreeRun* newest_ = nullptr;
   PageCount mapped_free_;
-  uint64_t clock_ = 0;
+  std::vector<std::unique_ptr<FreeRun>> objects_;
+  std::vector<FreeRun*> unused_;
 };
 
 }  // namespace weir

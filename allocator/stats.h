@@ -13,19 +13,20 @@ struct Stat {
   int64_t current = 0;
   int64_t peak = 0;
   int64_t allocated = 0;
-  int64_t freed = 0;
+  int64_t current_at_reset = 0;  // of the sums
 
   void Add(int64_t amount) {
     current += amount;
     allocated += amount;
     if (current > peak) peak = current;
   }
-  void Take(int64_t amount) {
-    current -= amount;
-    freed += amount;
-  }
+  void Take(int64_t amount) { current -= amount; }
+  int64_t freed() const { return allocated + current_at_reset - current; }
   void ResetPeak() { peak = current; }
-  void ResetAccumulated() { allocated = freed = 0; }
+  void ResetAccumulated() {
+    allocated = 0;
+    current_at_reset = current;
+  }
 };
 
 // Index of a pool. Of blocks, as torch's statistics have it: all, those of at most kSmallRequest, the others. Of extents: all,

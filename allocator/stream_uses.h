@@ -7,7 +7,9 @@
 #ifndef WEIR_ALLOCATOR_STREAM_USES_H_
 #define WEIR_ALLOCATOR_STREAM_USES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "allocator/base/units.h"
@@ -19,26 +21,42 @@ struct StreamUse {
   uint64_t epoch = 0;
 };
 
-// The last use per stream; usually one entry.
+// The last use per stream; usually one entry, which takes no memory of its own.
 class StreamUses {
  public:
   void Add(StreamUse use) {
-    for (StreamUse& known : uses_) {
+    for (StreamUse& known : std::span(data(), size())) {
       if (known.stream == use.stream) {
         if (known.epoch < use.epoch) known.epoch = use.epoch;
         return;
       }
     }
-    uses_.push_back(use);
+    if (many_.empty() && !has_one_) {
+      one_ = use;
+      has_one_ = true;
+      return;
+    }
+    if (has_one_) many_.push_back(one_);
+    has_one_ = false;
+    many_.push_back(use);
   }
   void Add(const StreamUses& other) {
-    for (const StreamUse& use : other.uses_) Add(use);
+    for (const StreamUse& use : other.uses()) Add(use);
   }
-  void Clear() { uses_.clear(); }
-  const std::vector<StreamUse>& uses() const { return uses_; }
+  void Clear() {
+    has_one_ = false;
+    many_.clear();
+  }
+  // Valid until the next change.
+  std::span<const StreamUse> uses() const { return {has_one_ ? &one_ : many_.data(), size()}; }
 
  private:
-  std::vector<StreamUse> uses_;
+  size_t size() const { return has_one_ ? 1 : many_.size(); }
+  StreamUse* data() { return has_one_ ? &one_ : many_.data(); }
+
+  bool has_one_ = false;
+  StreamUse one_{};
+  std::vector<StreamUse> many_;  // all, if there is more than one
 };
 
 // Epochs of the streams of one device.

@@ -103,12 +103,16 @@ std::vector<Pager::Victim> Pager::PickVictims(PageCount pages, Bytes largest) {
   LockHolder lock(&device_.mutex());
   std::vector<Extent*> extents;
   std::vector<Candidate> candidates;
-  TellWork(HostWork::kCandidate, device_.ExtentsLocked().size());
-  for (Extent* extent : device_.ExtentsLocked()) {
-    if (!extent->MayLeave() || (extent->state == Residency::kResident && extent->bytes() > largest)) continue;
+  const bool all = policy_.offer() == Offer::kAll;
+  PageCount offered;
+  const uint64_t looked_at = device_.VisitLeavingLocked([&](Extent* extent) {
+    if (extent->state == Residency::kResident && extent->bytes() > largest) return true;
     extents.push_back(extent);
     candidates.push_back(Candidate{extent->number, extent->last_touch, extent->pages.count});
-  }
+    offered += extent->pages.count;
+    return all || offered < pages;
+  });
+  TellWork(HostWork::kCandidate, looked_at);
   std::vector<Victim> victims;
   for (size_t index : policy_.PickVictims(candidates, pages)) {
     Extent* extent = extents[index];

@@ -57,7 +57,7 @@ void Pager::NoteTouchLocked(Block* block, const TouchRequest& request, OpPins& o
   bool flaggable = block->storage != nullptr || hooks_.retain == nullptr;
   if (request.evidence && flaggable && !block->evidence) {
     block->evidence = true;
-    --extent->without_evidence;
+    if (--extent->without_evidence == 0) device_.NoteEvidenceLocked(extent);
   }
   if (!Without(Safeguard::kPinOfTouched)) device_.PinLocked(extent, stream, op);
 }

@@ -10,6 +10,7 @@ namespace weir {
 class LruPolicy final : public Policy {
  public:
   std::string_view name() const override { return "lru"; }
+  Offer offer() const override { return Offer::kLeastRecentlyTouched; }
   std::vector<size_t> PickVictims(const std::vector<Candidate>& candidates, PageCount needed) const override;
 };
 

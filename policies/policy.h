@@ -18,10 +18,17 @@ struct Candidate {
   PageCount pages;          // VRAM it would give back
 };
 
+// What a policy wants to see of a large number of candidates.
+enum class Offer {
+  kAll,                  // all of them
+  kLeastRecentlyTouched  // in this order, as many as hold the pages that are needed: the choice is the same
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
   virtual std::string_view name() const = 0;
+  virtual Offer offer() const { return Offer::kAll; }
   // Indexes into `candidates`, in the order in which they should leave, whose pages add up to at least `needed`; all
   // of them if they do not suffice.
   virtual std::vector<size_t> PickVictims(const std::vector<Candidate>& candidates,

@@ -91,7 +91,7 @@ void* Allocate(int32_t index, Bytes bytes, const Lane& lane, WeirError* error) {
   return nullptr;
 }
 
-WeirStat Export(const Stat& stat) { return WeirStat{stat.current, stat.peak, stat.allocated, stat.freed}; }
+WeirStat Export(const Stat& stat) { return WeirStat{stat.current, stat.peak, stat.allocated, stat.freed()}; }
 
 }  // namespace
 }  // namespace weir
@@ -242,7 +242,7 @@ int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
   stats->num_alloc_retries = counters.retries;
   stats->num_ooms = counters.out_of_memory;
   stats->num_device_alloc = counters.extents[kAllPools].allocated;
-  stats->num_device_free = counters.extents[kAllPools].freed;
+  stats->num_device_free = counters.extents[kAllPools].freed();
   PagerCounters pager = device->pager->Counters();
   stats->cap = allocator.cap().count();
   stats->resident = frames.counted().bytes().count();

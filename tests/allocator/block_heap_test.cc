@@ -32,8 +32,9 @@ class BlockHeapTest : public ::testing::Test {
   BlockHeapTest() {
     slab_.kind = ExtentKind::kSlab;
     slab_.pages = PageRun{0, PageCount(1)};
+    slab_.base = kBase;
     slab_.stream = kStreamA;
-    heap_.Adopt(&slab_, kBase);
+    heap_.Adopt(&slab_);
   }
   Block* Take(Bytes size) {
     Block* block = heap_.Allocate(ExtentKind::kSlab, size, kStreamA);
@@ -91,13 +92,13 @@ TEST_F(BlockHeapTest, Free_BetweenFreeNeighbours_MergesToOneHole) {
 TEST_F(BlockHeapTest, Find_InteriorAddresses_GiveTheLiveBlock) {
   Block* a = Take(KiB(4));
   Block* b = Take(KiB(8));
-  EXPECT_EQ(heap_.Find(&slab_, kBase, a->addr), a);
-  EXPECT_EQ(heap_.Find(&slab_, kBase, b->addr), b);
-  EXPECT_EQ(heap_.Find(&slab_, kBase, b->addr + KiB(8) - Bytes(1)), b);
-  EXPECT_EQ(heap_.Find(&slab_, kBase, b->addr + KiB(8)), nullptr);
+  EXPECT_EQ(heap_.Find(&slab_, a->addr), a);
+  EXPECT_EQ(heap_.Find(&slab_, b->addr), b);
+  EXPECT_EQ(heap_.Find(&slab_, b->addr + KiB(8) - Bytes(1)), b);
+  EXPECT_EQ(heap_.Find(&slab_, b->addr + KiB(8)), nullptr);
   Free(a);
-  EXPECT_EQ(heap_.Find(&slab_, kBase, kBase), nullptr);
-  EXPECT_EQ(heap_.Find(&slab_, kBase, b->addr + Bytes(1)), b);
+  EXPECT_EQ(heap_.Find(&slab_, kBase), nullptr);
+  EXPECT_EQ(heap_.Find(&slab_, b->addr + Bytes(1)), b);
 }
 
 TEST_F(BlockHeapTest, RemoveHoles_ExtentNotResident_GivesNothingUntilTheyAreBack) {
@@ -131,7 +132,7 @@ TEST_F(BlockHeapTest, Abandon_EmptyExtent_ItsHoleIsGone) {
   heap_.Abandon(&slab_);
   EXPECT_EQ(slab_.first, nullptr);
   EXPECT_EQ(heap_.Allocate(ExtentKind::kSlab, Bytes(512), kStreamA), nullptr);
-  heap_.Adopt(&slab_, kBase);
+  heap_.Adopt(&slab_);
   EXPECT_NE(Take(Bytes(512)), nullptr);
 }
 

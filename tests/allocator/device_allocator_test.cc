@@ -257,7 +257,7 @@ TEST_F(DeviceAllocatorTest, Counters_AllocateAndFree_AddUp) {
   now = device_.Counters();
   EXPECT_EQ(now.requested[kAllPools].current, 0);
   EXPECT_EQ(now.requested[kAllPools].peak, static_cast<int64_t>(kLarge.count() + 101));
-  EXPECT_EQ(now.requested[kAllPools].freed, now.requested[kAllPools].allocated);
+  EXPECT_EQ(now.requested[kAllPools].freed(), now.requested[kAllPools].allocated);
 }
 
 TEST_F(DeviceAllocatorTest, FreeWithoutEvicting_NoBlocks_IsTheCap) {

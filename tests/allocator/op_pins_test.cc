@@ -170,7 +170,7 @@ TEST_F(OpPinsTest, Leave_PinsOfSeveralStreams_EachIsAUseOfItsStream) {
   }
   op_.Leave();
   LockHolder lock(&device_.mutex());
-  const auto& uses = device_.FindBlockLocked(at)->extent->uses.uses();
+  const auto uses = device_.FindBlockLocked(at)->extent->uses.uses();
   EXPECT_TRUE(std::any_of(uses.begin(), uses.end(), [](StreamUse use) { return use.stream == kStreamB; }));
 }
 

@@ -62,6 +62,34 @@ TEST_P(PolicyTest, PickVictims_RandomCandidates_SufficesWithoutRepeatsAndIsTheSa
   }
 }
 
+// What is offered in order may end where it suffices.
+TEST_P(PolicyTest, PickVictims_OfferedAsItWants_IsTheChoiceOfAll) {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Candidate> all;
+    for (uint64_t i = 0; i < random() % 20; ++i) all.push_back(Of(i + 1, i + 1, 1 + random() % 8));
+    std::shuffle(all.begin(), all.end(), random);
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i].number = i + 1;  // touches and ages have nothing to do with each other
+    const PageCount needed(1 + random() % 40);
+    std::vector<Candidate> offered = all;
+    if (policy_->offer() == Offer::kLeastRecentlyTouched) {
+      std::sort(offered.begin(), offered.end(), [](auto& a, auto& b) { return a.last_touch < b.last_touch; });
+      PageCount sum;
+      size_t enough = 0;
+      while (enough < offered.size() && sum < needed) sum += offered[enough++].pages;
+      offered.resize(enough);
+    }
+    const auto numbers = [&](const std::vector<Candidate>& candidates) {
+      std::vector<uint64_t> picked;
+      for (size_t index : policy_->PickVictims(candidates, needed))
+        picked.push_back(candidates[index].number);
+      return picked;
+    };
+    EXPECT_EQ(numbers(offered), numbers(all));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PolicyTest, ::testing::Values("lru", "youngest", "auto"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -9,7 +9,7 @@
 
 namespace weir::bench {
 
-// Pairs of moves with so many tensors in VRAM. One thread.
+// Pairs of moves with so many tensors in VRAM, under a policy that looks at all of them. One thread.
 Work PairsOfMoves(const char* name, uint64_t tensors);
 
 }  // namespace weir::bench

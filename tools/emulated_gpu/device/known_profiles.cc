@@ -36,10 +36,10 @@ torch_free_us 0.2     # [R]
 weir_op_us 0.226      # [R]
 weir_event_us 0.033   # [R]
 weir_touch_us 0.031   # [R]
-weir_malloc_us 0.331  # [R]
-weir_free_us 0.122    # [R]
+weir_malloc_us 0.24   # [R]
+weir_free_us 0.07     # [R]
 weir_page_in_us 0.365 # [R]
-weir_candidate_us 0.046  # [R]
+weir_candidate_us 0.016  # [R]
 weir_plan_us 1        # [U] Weir does not plan yet
 weir_mapper_us 1      # [U] Weir has no such thread yet
 )";
