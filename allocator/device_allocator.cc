@@ -105,6 +105,9 @@ Block* DeviceAllocator::NewExtentLocked(ExtentKind kind, PageHeap::MappedRun run
   space_->SetOwner(extent->pages, extent);
   extents_.PushBack(extent);
   CountExtentLocked(extent, true);
+  if (need_.CountNew(*extent, allocations_) && !watched_ && need_.IsNear(frames_.ceiling())) {
+    watch_wanted_.store(true, std::memory_order_relaxed);
+  }
   if (kind == ExtentKind::kLarge) return heap_.AdoptLarge(extent, requested);
   heap_.Adopt(extent);
   return nullptr;

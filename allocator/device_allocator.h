@@ -32,6 +32,7 @@
 #include "allocator/page_heap.h"
 #include "allocator/room_maker.h"
 #include "allocator/stats.h"
+#include "allocator/watch_need.h"
 
 namespace weir {
 
@@ -153,6 +154,22 @@ class DeviceAllocator {
     return Bytes(static_cast<uint64_t>(counters_.active_bytes[kAllPools].current -
                                        counters_.bytes[kAllPools].current));
   }
+  // ---- whether the job's ops are watched (R6; watch_need.h)
+  // They are, from now on, after a time when they were not: no block has evidence any more.
+  void BeginWatch();
+  // False: they have to be watched still. True: everything is in VRAM, and (`if_quiet`) nothing new is expected; from now on a
+  // sign of the opposite sets WatchWanted().
+  bool TryEndWatch(bool if_quiet);
+  // The cheap part of that question.
+  bool IsQuiet() {
+    LockHolder lock(&mutex_);
+    return need_.IsQuiet(allocations_);
+  }
+  // TryEndWatch is taken back: no op has run since.
+  void KeepWatch();
+  // On some device. Any thread, no lock.
+  static bool WatchWanted() { return watch_wanted_.load(std::memory_order_relaxed); }
+
   void AddWaitingPinnerLocked(int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sleeps until pins were released or the number of active pinners changed since `epoch`.
   uint64_t PinEpochLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return pin_epoch_; }
@@ -261,6 +278,7 @@ class DeviceAllocator {
   void CountReleasedLocked(const Block* block)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // its bytes may be reused
   void CountOutsideSegmentLocked(Bytes bytes, bool taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AllResidentLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkSteadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after construction.
@@ -283,6 +301,9 @@ class DeviceAllocator {
   StreamClock clock_ ABSL_GUARDED_BY(mutex_);
   Extents extents_ ABSL_GUARDED_BY(mutex_);  // all with pages, spare ones included
   LeavingOrder leaving_ ABSL_GUARDED_BY(mutex_);
+  WatchNeed need_ ABSL_GUARDED_BY(mutex_);
+  bool watched_ ABSL_GUARDED_BY(mutex_) = true;
+  static inline std::atomic<bool> watch_wanted_{false};
   std::vector<std::unique_ptr<Extent>> extent_objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<Extent*> unused_objects_ ABSL_GUARDED_BY(mutex_);
   // At most one empty slab and one empty medium extent are kept whole, so that a block that comes and goes at the edge

@@ -109,6 +109,7 @@ void DeviceAllocator::GiveUpPagesLocked(Extent* extent) {
 void DeviceAllocator::RetireExtentLocked(Extent* extent) {
   extents_.Remove(extent);
   leaving_.Remove(extent);
+  need_.CountGone(*extent);
   extent->state = Residency::kFree;
   extent->fill = Fill{};
   if (extent->pins == 0) unused_objects_.push_back(extent);

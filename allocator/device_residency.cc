@@ -49,6 +49,7 @@ void DeviceAllocator::BeginDrainLocked(Extent* extent) {
   if (!Without(Safeguard::kHolesOfDrainingHidden)) heap_.RemoveHoles(extent);
   extent->state = Residency::kDraining;
   leaving_.Remove(extent);
+  need_.CountMove(allocations_);
 }
 
 void DeviceAllocator::CancelDrainLocked(Extent* extent, Residency back_to) {
@@ -74,6 +75,7 @@ void DeviceAllocator::BeginFillLocked(Extent* extent, Fill fill) {
   extent->state = Residency::kFilling;
   extent->fill = fill;
   leaving_.Restore(extent);
+  need_.CountMove(allocations_);
   // No use is noted here: the op that fetches the extent pins it on the same stream.
   heap_.AddHoles(extent);
   CountExtentLocked(extent, true);

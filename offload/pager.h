@@ -74,6 +74,14 @@ class Pager final : public RoomMaker {
   // A profiler reads the addresses of tensors, resident or not, and never uses them: while there is one, no storage is
   // denied.
   void AddAddressReader(int change);
+  // R6: the job's ops are not seen from now on, so nothing leaves. False: something is not in VRAM, or on its way, or
+  // (`if_quiet`) may soon have to leave (allocator/watch_need.h). Never waits.
+  bool TryEndWatch(bool if_quiet);
+  // Taken back: no op ran unseen.
+  void KeepWatch();
+  // They are seen again. What leaves was seen since, and all work has passed that was queued unseen. `hooks.veto` keeps
+  // everything in VRAM as long as an op that began unseen may still run.
+  void BeginWatch();
   void Trim();  // pinned memory that holds nothing goes back to the system
   PagerCounters Counters();
 
@@ -102,6 +110,8 @@ class Pager final : public RoomMaker {
                                    Stream stream, TurnQueue::Turn& turn);
   absl::Status Fetch(Extent* extent, FrameReservation frames, Stream stream);
   absl::Status WaitFor(Stream stream);
+  // Why nothing may leave at all.
+  absl::StatusOr<Refusal> RefusalOfAll();
 
   // Evicts until about `pages` are free; returns how many were freed (zero: nothing could leave, see `refusal`).
   absl::StatusOr<PageCount> Evict(PageCount pages, Stream stream, Refusal& refusal);
@@ -127,6 +137,8 @@ class Pager final : public RoomMaker {
   const StorageHooks hooks_;
   TurnQueue turns_;
   std::atomic<int> blind_threads_{0};
+  std::atomic<bool> watched_{true};
+  std::atomic<bool> unseen_passed_{true};  // all work that was queued while nobody watched
   std::atomic<bool> warmed_up_{false};
   std::atomic<bool> said_first_eviction_{false};
 

@@ -62,17 +62,35 @@ absl::StatusOr<FrameReservation> Pager::RoomFor(const Room& room, OpPins& op, St
   }
 }
 
-absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& refusal) {
-  refusal = {};
+namespace {
+absl::Status WaitForDevice(Driver& driver) {
+  WaitScope waiting(trace::WaitCause::kStreams);
+  return driver.SynchronizeContext();
+}
+}  // namespace
+
+absl::StatusOr<Refusal> Pager::RefusalOfAll() {
   if (blind_threads_.load() > 0) {
-    refusal = {Refusal::By::kUnseenThread,
-               "a thread runs with record functions disabled, so its ops cannot be seen"};
-    return PageCount();
+    return Refusal{Refusal::By::kUnseenThread,
+                   "a thread runs with record functions disabled, so its ops cannot be seen"};
   }
-  if (const char* veto = hooks_.veto != nullptr ? hooks_.veto() : nullptr; veto != nullptr) {
-    refusal = {Refusal::By::kForeignCode, veto};
-    return PageCount();
+  if (const char* veto = hooks_.veto != nullptr ? hooks_.veto() : nullptr; veto != nullptr)
+    return Refusal{Refusal::By::kTorchSide, veto};
+  if (!watched_.load() && !Without(Safeguard::kNoMoveUnwatched))
+    return Refusal{Refusal::By::kTorchSide, "the job's ops are not watched at present"};
+  if (!unseen_passed_.load() && !Without(Safeguard::kUnseenWorkPassed)) {
+    absl::Status passed = WaitForDevice(driver_);
+    if (!passed.ok()) return passed;
+    unseen_passed_.store(true);
   }
+  return Refusal{};
+}
+
+absl::StatusOr<PageCount> Pager::Evict(PageCount pages, Stream stream, Refusal& refusal) {
+  absl::StatusOr<Refusal> refused = RefusalOfAll();
+  if (!refused.ok()) return refused.status();
+  refusal = *std::move(refused);
+  if (refusal.by != Refusal::By::kNobody) return PageCount();
   // One that is too large for the RAM that is left must not hide those that are not.
   std::vector<Victim> victims;
   do {
@@ -143,14 +161,6 @@ void Pager::TakeSlots(std::vector<Victim>& victims, Refusal& refusal) {
   }
 }
 
-namespace {
-absl::Status WaitForDevice(Driver& driver) {
-  if (Without(Safeguard::kUseOnAnyStreamPassed)) return absl::OkStatus();
-  WaitScope waiting(trace::WaitCause::kStreams);
-  return driver.SynchronizeContext();
-}
-}  // namespace
-
 // D2H behind every use of the victims (R9), then one host wait for all of it.
 absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
   StreamUses uses;
@@ -160,7 +170,8 @@ absl::Status Pager::CopyOut(const std::vector<Victim>& victims, Stream stream) {
     LockHolder lock(&device_.mutex());
     for (const Victim& victim : victims) {
       uses.Add(victim.extent->uses);
-      used_anywhere = used_anywhere || victim.extent->used_anywhere;
+      used_anywhere =
+          used_anywhere || (victim.extent->used_anywhere && !Without(Safeguard::kUseOnAnyStreamPassed));
     }
     for (const StreamUse& use : uses.uses()) {
       if (use.stream != stream && !device_.clock().HasPassed(use))

@@ -30,10 +30,10 @@ const char* HoldName(Hold hold);
 
 // Why the last attempt to evict took nothing (more).
 struct Refusal {
-  enum class By { kNobody, kUnseenThread, kForeignCode, kRamBudget, kSystem };
+  enum class By { kNobody, kUnseenThread, kTorchSide, kRamBudget, kSystem };
   By by = By::kNobody;
   std::string text;  // empty: nothing was left that may leave
-  bool Everything() const { return by == By::kUnseenThread || by == By::kForeignCode; }
+  bool Everything() const { return by == By::kUnseenThread || by == By::kTorchSide; }
 };
 
 struct Shortage {

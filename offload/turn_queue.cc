@@ -25,6 +25,15 @@ void TurnQueue::Turn::Take() {
   queue_.Wait(number_);
 }
 
+bool TurnQueue::Turn::TryTake() {
+  LockHolder lock(&queue_.mutex_);
+  if (!queue_.IsNext(number_)) return false;
+  taken_ = true;
+  queue_.taken_ = true;
+  queue_.waiting_.erase(number_);
+  return true;
+}
+
 void TurnQueue::Wait(uint64_t number) {
   while (!IsNext(number)) mutex_.Wait(&changed_);
   taken_ = true;

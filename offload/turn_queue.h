@@ -22,7 +22,8 @@ class TurnQueue {
    public:
     explicit Turn(TurnQueue& queue);  // arrives, and does not wait
     ~Turn();
-    void Take();  // waits; once
+    void Take();     // waits; once
+    bool TryTake();  // instead: false if others are there
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 

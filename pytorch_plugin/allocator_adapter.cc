@@ -18,6 +18,7 @@
 #include "pytorch_plugin/foreign_blocks.h"
 #include "pytorch_plugin/memory_pools.h"
 #include "pytorch_plugin/memory_snapshot.h"
+#include "pytorch_plugin/observer_switch.h"
 #include "pytorch_plugin/op_guard.h"
 #include "pytorch_plugin/op_trace.h"
 #include "pytorch_plugin/refuse.h"
@@ -281,6 +282,7 @@ static_assert(!std::is_abstract_v<WeirAllocator>);
 void* AllocateBlock(int device, uint64_t bytes, void* stream) {
   ThrowIfOomPending();
   NoteUnobservedAllocation();
+  NoteUnwatchedAllocation();
   TORCH_CHECK_WITH(OutOfMemoryError, bytes < kOneExabyte,
                    "CUDA out of memory. Tried to allocate more than 1EB memory.");
   WatchedCall call(RecordContext::STATE);
@@ -297,6 +299,7 @@ void* AllocateBlock(int device, uint64_t bytes, void* stream) {
       ThrowAllocationError(device, bytes, error);
     }
   }
+  BeginWatchIfWanted();
   ReportAllocation(address, static_cast<int64_t>(bytes), device);
   return address;
 }

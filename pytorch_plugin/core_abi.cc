@@ -172,6 +172,9 @@ void weir_count_op(void) {
   TellWork(HostWork::kOp);
   Runtime::Get().CountOp();
 }
+int32_t weir_end_watch(int32_t if_quiet) { return Runtime::Get().EndWatch(if_quiet != 0) ? 1 : 0; }
+void weir_begin_watch(void) { Runtime::Get().BeginWatch(); }
+int32_t weir_watch_wanted(void) { return DeviceAllocator::WatchWanted() ? 1 : 0; }
 void weir_count_event(void) { TellWork(HostWork::kEvent); }
 void weir_read_addresses(int32_t on) { Runtime::Get().AddAddressReader(on != 0 ? 1 : -1); }
 void weir_blind_thread(int32_t on) { Runtime::Get().AddBlindThread(on != 0 ? 1 : -1); }
@@ -253,6 +256,8 @@ int32_t weir_device_stats(int32_t index, WeirDeviceStats* stats) {
   stats->evicted_bytes = pager.evicted_bytes.count();
   stats->fetches = pager.fetches;
   stats->fetched_bytes = pager.fetched_bytes.count();
+  stats->ops_observed = Runtime::Get().ops_observed();
+  stats->watches = Runtime::Get().watches();
   return 1;
 }
 

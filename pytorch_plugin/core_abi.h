@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define WEIR_CORE_ABI_VERSION 4u
+#define WEIR_CORE_ABI_VERSION 5u
 #define WEIR_API __attribute__((visibility("default")))
 
 enum WeirCode {
@@ -148,6 +148,16 @@ WEIR_API void weir_blind_thread(int32_t on);
  * records shapes or stacks. While any is there no storage is denied. Nests; an end too many is ignored. */
 WEIR_API void weir_read_addresses(int32_t on);
 
+/* ---- when ops are seen (R6) */
+
+/* The observer may be switched off: 1, and from now on nothing leaves VRAM until weir_begin_watch. 0: something is not in VRAM, or
+ * (if_quiet = 1) may have to leave soon. Holds Weir's locks and one of the plugin's at most; may unpin host memory. */
+WEIR_API int32_t weir_end_watch(int32_t if_quiet);
+/* The observer is about to be switched on again. What leaves from now on was given to weir_touch with evidence since. */
+WEIR_API void weir_begin_watch(void);
+/* 1: while the observer is off something has changed, so that something may have to leave soon. */
+WEIR_API int32_t weir_watch_wanted(void);
+
 /* A pin mark inside an op, for list ops that work chunk by chunk: weir_chunk_end releases the pins taken since the
  * matching weir_chunk_begin (touches and allocations), unless an enclosing op held them before. */
 WEIR_API void weir_chunk_begin(void);
@@ -218,6 +228,7 @@ typedef struct WeirDeviceStats {
   int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free;
   /* Weir's own */
   uint64_t cap, resident, peak_resident, floor, spilled_ram, evictions, evicted_bytes, fetches, fetched_bytes;
+  uint64_t ops_observed, watches; /* of the process: ops that were seen, times that watching began again */
 } WeirDeviceStats;
 
 /* This and weir_memory_info: 1 = filled, 0 = Weir has nothing on that device. */

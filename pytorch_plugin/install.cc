@@ -17,10 +17,10 @@
 #include "allocator/base/safeguards.h"
 #include "pytorch_plugin/allocator_adapter.h"
 #include "pytorch_plugin/core_abi.h"
-#include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/list_ops.h"
 #include "pytorch_plugin/loader/plugin_entry.h"
 #include "pytorch_plugin/native_watch.h"
+#include "pytorch_plugin/observer_switch.h"
 #include "pytorch_plugin/op_guard.h"
 #include "pytorch_plugin/op_trace.h"
 #include "pytorch_plugin/python_hooks.h"
@@ -34,9 +34,8 @@ extern "C" uint64_t aoti_torch_abi_version();
 namespace weir::plugin {
 namespace {
 
-const WeirHost host = {
-    WEIR_CORE_ABI_VERSION, &StorageRetain, &StorageRelease, &StorageDeny,
-    &StorageAllow,         &ReleaseGil,    &RetakeGil,      kOnlyKnownConsumers ? &ForeignCode : nullptr};
+const WeirHost host = {WEIR_CORE_ABI_VERSION, &StorageRetain, &StorageRelease, &StorageDeny,
+                       &StorageAllow,         &ReleaseGil,    &RetakeGil,      &VetoOfEviction};
 
 // Compared exactly: C++ layouts change with every minor of torch.
 bool VersionMatches() {

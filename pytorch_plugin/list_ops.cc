@@ -191,7 +191,7 @@ void RunListOp(const c10::OperatorHandle& handle, DispatchKeySet keys, Stack* st
   const ListOp& op = *FindListOp(handle.operator_name());
   if (!Observing() || InForkedChild()) return op.original.callBoxed(op.handle, keys, stack);
   ThreadState& thread = Thread();
-  const bool evidence = thread.open.empty();
+  const bool evidence = IsOutermost(thread);
   OpScope scope(op);
   c10::ArrayRef<c10::IValue> values = Arguments(op, *stack);
   ListArguments arguments = ParseListArguments(values, op.arguments);

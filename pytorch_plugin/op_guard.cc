@@ -18,7 +18,9 @@
 #include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/foreign_code.h"
 #include "pytorch_plugin/list_ops.h"
+#include "pytorch_plugin/observer_switch.h"
 #include "pytorch_plugin/op_writes.h"
+#include "pytorch_plugin/safe_points.h"
 #include "pytorch_plugin/storage_flags.h"
 #include "pytorch_plugin/streams.h"
 #include "pytorch_plugin/thread_state.h"
@@ -145,7 +147,7 @@ void NoteSeen(ThreadState& thread, const OpInfo& info) {
 
 bool CollectArguments(ThreadState& thread, const at::RecordFunction& event, const OpInfo& info) {
   const c10::ArrayRef<const c10::IValue> inputs = event.inputs();
-  const bool evidence = thread.open.empty() || Without(Safeguard::kNestedIsNoEvidence);
+  const bool evidence = IsOutermost(thread) || Without(Safeguard::kNestedIsNoEvidence);
   ClearTouches(thread);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Write write = i < info.writes.size() ? info.writes[i] : Write::kMaybe;
@@ -174,6 +176,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
     thread.blind = false;
     weir_blind_thread(0);
   }
+  if (C10_UNLIKELY(!SafePointsPassed())) LookNowAndThen();
   const OpInfo* info = HoldingOp(thread, event);
   if (info == nullptr) {
     weir_count_event();
@@ -206,8 +209,10 @@ void NoteResults(ThreadState& thread, const at::RecordFunction& event) {
 void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
   if (InForkedChild()) return;
   ThreadState& thread = Thread();
-  if (thread.open.size() == 1 && thread.open.back() == &event) NoteResults(thread, event);
+  const bool outermost = thread.open.size() == 1 && thread.open.back() == &event;
+  if (outermost && SafePointsPassed()) NoteResults(thread, event);
   CloseOp(&event);
+  if (outermost) EndWatchIfQuiet();
 }
 
 }  // namespace
@@ -230,6 +235,8 @@ void DisableObserver() {
   observing.store(false);
   if (observer != at::INVALID_CALLBACK_HANDLE) at::disableCallback(observer);
 }
+
+bool IsOutermost(const ThreadState& thread) { return thread.open.empty() && SafePointsPassed(); }
 
 bool Observing() { return observing.load(std::memory_order_relaxed); }
 

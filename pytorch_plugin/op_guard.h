@@ -9,6 +9,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "pytorch_plugin/thread_state.h"
+
 namespace weir::plugin {
 
 // Registers the callback, disabled. Once per process, before any op that uses CUDA.
@@ -18,6 +20,9 @@ void EnableObserver();
 void DisableObserver();
 // False: no cap, or Weir has stood down.
 bool Observing();
+
+// An op that starts on this thread now is in no other one, seen or not: what it is given is evidence (R1, R6).
+bool IsOutermost(const ThreadState& thread);
 
 // The calling thread allocates outside every observed op: if its events are off, or our callback is gone, it
 // is blind and nothing may be evicted until its events return (R4).

@@ -180,6 +180,7 @@ absl::StatusOr<std::unique_ptr<Device>> Runtime::SetUp(DeviceIndex index) {
       StorageHooks{host_.storage_retain, host_.storage_deny, host_.storage_allow, host_.eviction_veto});
   device->pager->AddBlindThread(blind_threads_.load());
   device->pager->AddAddressReader(address_readers_.load());
+  if (!watched_) device->pager->TryEndWatch(/*if_quiet=*/false);  // there is nothing on it
   device->allocator->SetRoomMaker(device->pager.get());
   device->allocator->SetStorageRelease(host_.storage_release);
   Log(LogLevel::kInfo, "device ", index.value, ": cap ", cap == Bytes::Max() ? "none" : FormatBytes(cap),
@@ -234,6 +235,36 @@ void Runtime::AddAddressReader(int change) {
   }
 }
 
+bool Runtime::EndWatch(bool if_quiet) {
+  if (options_.watch_always || blind_threads_.load() > 0) return false;
+  int count = 0;
+  {
+    LockHolder lock(&mutex_);
+    count = highest_device_.load() + 1;
+    for (int i = 0; i < count; ++i) {
+      if (Device* device = Find(i); device == nullptr || device->pager->TryEndWatch(if_quiet)) continue;
+      while (i-- > 0) {
+        if (Device* before = Find(i)) before->pager->KeepWatch();
+      }
+      return false;
+    }
+    watched_ = false;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (Device* device = Find(i)) device->pager->Trim();
+  }
+  return true;
+}
+
+void Runtime::BeginWatch() {
+  LockHolder lock(&mutex_);
+  watched_ = true;
+  watches_.fetch_add(1, std::memory_order_relaxed);
+  for (int i = 0; i <= highest_device_.load(); ++i) {
+    if (Device* device = Find(i)) device->pager->BeginWatch();
+  }
+}
+
 void Runtime::LogExit() {
   if (exited_.exchange(true)) return;
   if (RamBudget* ram = ram_.load()) ram->Leave();
@@ -251,7 +282,7 @@ void Runtime::LogExit() {
         " evictions=", pager.evictions, " evicted_bytes=", pager.evicted_bytes.count(),
         " fetches=", pager.fetches, " fetched_bytes=", pager.fetched_bytes.count(),
         " stalls=", WaitScope::count(), " ops_observed=", ops_.load(),
-        " threads_started=", trace::ThreadsStarted(), " copies=", pager.copies,
+        " threads_started=", trace::ThreadsStarted(), " copies=", pager.copies, " watches=", watches(),
         " driver_calls_steady=", allocator.SteadyDriverCalls(),
         " peak_frames=", allocator.frames().peak_held().bytes().count(),
         " peak_requested=", counters.requested[kAllPools].peak,

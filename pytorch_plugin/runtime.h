@@ -60,6 +60,11 @@ class Runtime {
 
   void AddBlindThread(int change);
   void AddAddressReader(int change);
+  // R6; see core_abi.h.
+  bool EndWatch(bool if_quiet);
+  void BeginWatch();
+  uint64_t watches() const { return watches_.load(std::memory_order_relaxed); }
+  uint64_t ops_observed() const { return ops_.load(std::memory_order_relaxed); }
   void CountOp() { ops_.fetch_add(1, std::memory_order_relaxed); }
   void CountOom() { ooms_.fetch_add(1, std::memory_order_relaxed); }
   // The exit line, once.
@@ -89,6 +94,8 @@ class Runtime {
   std::atomic<int> highest_device_{-1};
   std::atomic<int> blind_threads_{0};
   std::atomic<int> address_readers_{0};
+  bool watched_ ABSL_GUARDED_BY(mutex_) = true;
+  std::atomic<uint64_t> watches_{0};  // after the first one
   std::atomic<uint64_t> ops_{0};
   std::atomic<uint64_t> ooms_{0};
   std::atomic<bool> exited_{false};

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,18 @@ struct ThreadState {
   std::string oom;       // text of the pending OutOfMemoryError; empty: none
   size_t oom_depth = 0;  // open.size() while the op that failed is the innermost
   bool blind = false;
+  uint32_t ended = 0;  // outermost ops, for the question whether watching may end
+
+  // Whose thread it is; constant.
+  uint64_t python_id = 0;  // 0: Python does not know it
+  bool engine = false;     // of torch's autograd engine
 };
 
 // The calling thread's state.
 ThreadState& Thread();
+
+// `each` for the state of every thread that has one and has not ended. Only what is constant may be looked at.
+void ForEachThread(const std::function<void(const ThreadState&)>& each);
 
 // True in a child that was forked after the plugin had been loaded: CUDA is unusable there, everything stands
 // down.

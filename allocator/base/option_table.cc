@@ -235,6 +235,12 @@ absl::Status ReadShow(absl::string_view text, Options* options) {
   options->show_card = text == "card";
   return absl::OkStatus();
 }
+absl::Status ReadWatch(absl::string_view text, Options* options) {
+  constexpr std::array<const char*, 2> kWatches = {"auto", "always"};
+  if (!Contains(kWatches, text)) return NotAChoice(text, kWatches);
+  options->watch_always = text == "always";
+  return absl::OkStatus();
+}
 absl::Status ReadRequired(absl::string_view text, Options* options) {
   return ReadSwitch(text, &options->required);
 }
@@ -277,6 +283,10 @@ constexpr OptionRow kTable[] = {
      "what "
      "it may use, `card` is the whole card. NVML always shows the card.",
      "", false, ReadShow},
+    {"WEIR_WATCH", "choice", "", "auto", "auto | always",
+     "When the job's ops are watched, which costs some microseconds each: `auto` is as long as something may "
+     "have to leave VRAM (not while a job repeats itself and fits), `always` is from start to end.",
+     "", false, ReadWatch},
     {"WEIR_STRICT", "switch", "", "0", "0 | 1",
      "Refuses what is otherwise a warning: a `WEIR_*` name that is no option, and a torch version that is "
      "not known.",

@@ -57,7 +57,8 @@ struct Options {
   NvtxMode nvtx = NvtxMode::kAuto;
   std::string trace;  // file; empty: none
   bool trace_sums = false;
-  bool show_card = false;  // what asks for the memory of the device is told of the whole card
+  bool show_card = false;     // what asks for the memory of the device is told of the whole card
+  bool watch_always = false;  // the job's ops are seen from start to end
   bool strict = false;
   bool disable = false;
   bool required = false;  // set by `weir run`: the job must not run without Weir

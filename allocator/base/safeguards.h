@@ -24,6 +24,10 @@ namespace weir {
   X(RecordedStreamDefersFree, R9) \
   X(UseOnAnyStreamPassed, R9)     \
   X(CopiedInBeforeEscape, R9)     \
+  X(EvidenceOfWatch, R6)          \
+  X(EndOnlyWhenResident, R6)      \
+  X(NoMoveUnwatched, R6)          \
+  X(UnseenWorkPassed, R6)         \
   X(AllPinsOrNone, R11)           \
   X(WaitingPinnersCounted, R11)   \
   X(StepAside, R11)               \
@@ -57,6 +61,7 @@ namespace weir {
   X(EvictedThrows, R4)              \
   X(StorageAccessHeld, R4)          \
   X(EscapedStay, R5)                \
+  X(SafePointsPassed, R6)           \
   X(ForeignKernelOfListTouched, R7) \
   X(TouchOnStreamOfOp, R9)          \
   X(AllocationOnStreamOfThread, R9) \

@@ -7,7 +7,8 @@ import os
 from torch_weir import _sizes, _status
 
 _OK = 0  # WEIR_OK
-_OWN = ("cap", "resident", "peak_resident", "floor", "spilled_ram", "evictions", "evicted_bytes", "fetches", "fetched_bytes")
+_OWN = ("cap", "resident", "peak_resident", "floor", "spilled_ram", "evictions", "evicted_bytes", "fetches", "fetched_bytes",
+        "ops_observed", "watches")
 
 
 class Stat(ctypes.Structure):  # WeirStat

@@ -12,7 +12,7 @@ class ConfigTest(WeirTestCase):
 
     def test_defaults(self):
         options = self.options()
-        self.assertEqual(len(options), 21)
+        self.assertEqual(len(options), 22)
         for option in options.values():
             self.assertEqual((option["source"], option["value"]), ("default", option["default"]))
         self.assertEqual(options["WEIR_LOG"]["default"], "warn")
