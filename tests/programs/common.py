@@ -43,7 +43,10 @@ class Record:
         return self._losses
 
     def tensor(self, tensor: torch.Tensor) -> None:
-        self._hash.update(bits(tensor))
+        self.bytes(bits(tensor))
+
+    def bytes(self, data: bytes) -> None:
+        self._hash.update(data)
 
     def model(self, model: torch.nn.Module) -> None:
         for name, tensor in sorted(model.state_dict().items()):

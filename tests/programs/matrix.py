@@ -84,11 +84,12 @@ PROGRAMS = [
     Program("two_threads", "two_threads.py"),
     Program("two_devices", "two_devices.py", gpu="emulated:h200x2"),
     Program("profiled", "profiled.py"),
-    Program("trainer", "trainer.py", packages=True),
     Program("pytest_workers", "pytest_workers.py", packages=True),
     Program("accelerated", "accelerated.py", packages=True),
-    Program("lightning_fit", "lightning_fit.py", packages=True),
-    Program("lora", "lora.py", packages=True, kernels=("cpu",)),  # generation goes by values
+    Program("plain_loop", "example.py", ("plain_loop",)),
+    Program("hf_trainer", "example.py", ("hf_trainer",), packages=True),
+    Program("lightning_fit", "example.py", ("lightning_fit",), packages=True),
+    Program("lora", "example.py", ("lora",), packages=True, kernels=("cpu",)),  # generation goes by values
     Program("retry_after_oom", "retry_after_oom.py", card="768MiB", kernels=("cpu",)),
     Program("op_larger_than_cap", "op_larger_than_cap.py", shares=(0.0,), cap=16 * MIB, expects="refused",
             kernels=("cpu",)),
