@@ -54,7 +54,9 @@ class TidyTest(unittest.TestCase):
 
     def test_getenv(self):
         self.assert_finds("getenv", {"offload/a.cc": 'int x;\nauto y = getenv("X");\n'}, "offload/a.cc:2")
-        self.assertEqual(self.problems("getenv", {"allocator/base/options.cc": 'auto y = getenv("X");\n'}), [])
+        self.assert_finds("getenv", {"offload/a.cc": 'f("\\"", environ);\n'}, "offload/a.cc:1")
+        for path, text in (("allocator/base/options.cc", 'auto y = getenv("X");\n'), ("offload/a.cc", 'f("/proc/self/environ");\n')):
+            self.assertEqual(self.problems("getenv", {path: text}), [])
 
     def test_size_of_a_file(self):
         self.assert_finds("sizes", {"offload/a.h": "\n" * 501}, "offload/a.h", "501")

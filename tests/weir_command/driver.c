@@ -1,5 +1,5 @@
-/* An NVIDIA driver with TEST_DEVICES devices (1 if not set; 0 answers NO_DEVICE, as the real one does), which map virtual
- * memory unless TEST_NO_VMM is set. */
+/* An NVIDIA driver for CUDA TEST_CUDA (13020 if not set) with TEST_DEVICES devices (1 if not set; 0 answers NO_DEVICE, as the
+ * real one does) of TEST_CAPABILITY ("8.9") in TEST_COMPUTE_MODE, which map virtual memory unless TEST_NO_VMM is set. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,12 @@ int cuDeviceGetName(char* name, int size, int device);
 int cuDeviceTotalMem_v2(size_t* bytes, int device);
 int cuDeviceGetAttribute(int* value, int attribute, int device);
 
-static int Devices(void) {
-  const char* text = getenv("TEST_DEVICES");
-  return text ? atoi(text) : 1;
+static int Number(const char* variable, int otherwise) {
+  const char* text = getenv(variable);
+  return text ? atoi(text) : otherwise;
 }
+
+static int Devices(void) { return Number("TEST_DEVICES", 1); }
 
 EXPORT int cuInit(unsigned flags) {
   (void)flags;
@@ -25,7 +27,7 @@ EXPORT int cuInit(unsigned flags) {
 }
 
 EXPORT int cuDriverGetVersion(int* version) {
-  *version = 13020;
+  *version = Number("TEST_CUDA", 13020);
   return 0;
 }
 
@@ -53,6 +55,11 @@ EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
 
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 100) return 101;
-  *value = attribute == 102 && getenv("TEST_NO_VMM") == NULL;
+  const char* capability = getenv("TEST_CAPABILITY");
+  *value = 0;
+  if (attribute == 102) *value = getenv("TEST_NO_VMM") == NULL;
+  if (attribute == 20) *value = Number("TEST_COMPUTE_MODE", 0);
+  if (capability != NULL && attribute == 75) *value = atoi(capability);
+  if (capability != NULL && attribute == 76) *value = atoi(strchr(capability, '.') + 1);
   return 0;
 }

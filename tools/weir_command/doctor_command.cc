@@ -3,82 +3,30 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "allocator/base/option_table.h"
 #include "allocator/base/size_text.h"
 #include "offload/host_memory.h"
+#include "tools/weir_command/doctor_job.h"
+#include "tools/weir_command/doctor_report.h"
+#include "tools/weir_command/doctor_settings.h"
+#include "tools/weir_command/doctor_way.h"
 #include "tools/weir_command/failure.h"
 #include "tools/weir_command/job_command.h"
 #include "tools/weir_command/real_gpu.h"
-#include "tools/weir_command/run_command.h"
 
 namespace weir {
 namespace {
 
-class Report {
- public:
-  void Ok(const char* subject, const std::string& text) { Add({subject, Verdict::kOk, text, ""}); }
-  void Warn(const char* subject, const std::string& text, const std::string& advice) {
-    Add({subject, Verdict::kWarning, text, advice});
-  }
-  void Problem(ExitCode code, const char* subject, const std::string& text, const std::string& advice) {
-    Add({subject, Verdict::kProblem, text, advice});
-    if (code_ == kExitOk || code == kExitUnavailable) code_ = code;
-  }
-  const std::vector<Finding>& findings() const { return findings_; }
-  ExitCode code() const { return code_; }
-
- private:
-  void Add(Finding finding) { findings_.push_back(std::move(finding)); }
-
-  std::vector<Finding> findings_;
-  ExitCode code_ = kExitOk;
-};
-
-const char* Name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kOk:
-      return "ok";
-    case Verdict::kWarning:
-      return "warning";
-    case Verdict::kProblem:
-      return "problem";
-  }
-  return "";
-}
-
-// Every option that is set, with its verdict. The options in force, defaults for those that are wrong.
-Options LookAtOptions(const OptionTexts& texts, Report& report) {
-  for (const UnknownOption& unknown : FindUnknownOptions(texts)) {
-    report.Warn("options", unknown.Message(),
-                absl::StrCat("unset ", unknown.name, "; `weir run` refuses it"));
-  }
-  OptionTexts good;
-  std::vector<std::string> set;
-  for (const OptionRow& row : OptionTable()) {
-    const auto found = texts.find(row.name);
-    if (row.internal || found == texts.end() || found->second.empty()) continue;
-    const absl::StatusOr<Options> read = ParseOptions({{found->first, found->second}});
-    if (!read.ok()) {
-      report.Problem(kExitUsage, "options", std::string(read.status().message()),
-                     absl::StrCat("`weir config` shows what ", row.name, " accepts"));
-      continue;
-    }
-    good.insert(*found);
-    set.push_back(absl::StrCat(row.name, "=", found->second));
-  }
-  report.Ok("options", set.empty() ? "none is set" : absl::StrJoin(set, ", "));
-  Options options = *ParseOptions(good);
-  if (options.disable) report.Warn("options", "WEIR_DISABLE=1: jobs run without Weir", "unset WEIR_DISABLE");
-  return options;
-}
-
-void LookAtParts(const Options& options, const Places& places, Report& report) {
+void LookAtParts(const Options& options, const std::string& version, const Places& places,
+                 DoctorReport& report) {
+  report.Ok("weir",
+            absl::StrCat(version, ", with plugins for torch ", absl::StrJoin(places.TorchVersions(), ", "),
+                         ", in ", places.Preload().parent_path().string()));
   try {
     places.RequireParts(options);
     report.Ok("parts", "all libraries of Weir are there");
@@ -87,23 +35,25 @@ void LookAtParts(const Options& options, const Places& places, Report& report) {
   }
 }
 
-void LookAtDevices(const DriverFound& driver, Report& report) {
-  for (size_t i = 0; i < driver.devices.size(); ++i) {
-    const DeviceFound& device = driver.devices[i];
-    const std::string text =
-        absl::StrCat("device ", i, ": ", device.name.empty() ? "without a name" : device.name, ", ",
-                     FormatBytes(device.total), device.has_virtual_memory ? ", maps virtual memory" : "");
-    if (device.has_virtual_memory) {
-      report.Ok("gpu", text);
-    } else {
-      report.Problem(
-          kExitUnavailable, "gpu", absl::StrCat(text, ", has no virtual memory management"),
-          "a vGPU profile or container that offers it (cuMemMap), or another card: Weir cannot work without");
-    }
+void LookAtDevice(size_t ordinal, const DeviceFound& device, DoctorReport& report) {
+  const std::string text = absl::StrCat(
+      "device ", ordinal, ": ", device.name.empty() ? "without a name" : device.name, ", ",
+      FormatBytes(device.total), device.capability.empty() ? "" : absl::StrCat(", sm_", device.capability),
+      device.has_virtual_memory ? ", maps virtual memory" : "");
+  if (!device.has_virtual_memory) {
+    report.Problem(kExitUnavailable, "gpu", absl::StrCat(text, ", has no virtual memory management"),
+                   "a vGPU profile or container that offers it (cuMemMap), or another card: Weir cannot work "
+                   "without");
+  } else if (device.is_prohibited) {
+    report.Problem(kExitUnavailable, "gpu", absl::StrCat(text, ", in compute mode Prohibited"),
+                   "nvidia-smi -c DEFAULT");
+  } else {
+    report.Ok("gpu", text);
   }
 }
 
-void LookAtGpu(const Options& options, const Places& places, Report& report) {
+// What the driver serves, for the torch that comes after; nothing where there is no driver.
+DriverFound LookAtGpu(const Options& options, const Places& places, DoctorReport& report) {
   DriverFound driver;
   if (options.gpu.emulated) {
     setenv("WEIR_GPU", absl::StrCat("emulated:", options.gpu.profile).c_str(), 1);
@@ -115,12 +65,38 @@ void LookAtGpu(const Options& options, const Places& places, Report& report) {
     report.Problem(
         kExitUnavailable, "driver", driver.problem,
         options.gpu.emulated ? "tools/setup" : "to try a job without a GPU: weir run --gpu emulated");
-    return;
+    return driver;
   }
   report.Ok("driver",
             absl::StrCat(options.gpu.emulated ? "the emulated GPU" : "NVIDIA",
                          driver.cuda.empty() ? "" : absl::StrCat(", serves CUDA up to ", driver.cuda)));
-  LookAtDevices(driver, report);
+  std::vector<Bytes> totals;
+  for (size_t i = 0; i < driver.devices.size(); ++i) {
+    LookAtDevice(i, driver.devices[i], report);
+    totals.push_back(driver.devices[i].total);
+  }
+  LookAtCaps(options, totals, report);
+  return driver;
+}
+
+// The major version of CUDA that a torch "2.15.0+cu132" is built for; 0 if it does not say.
+int CudaMajorOf(const std::string& torch_version) {
+  const size_t at = torch_version.find("+cu");
+  int number = 0;
+  if (at == std::string::npos || !absl::SimpleAtoi(torch_version.substr(at + 3), &number)) return 0;
+  return number / 10;
+}
+
+// A driver serves every CUDA of its own major version and older ones, but no newer one.
+void LookAtCudaOf(const TorchFound& torch, const DriverFound& driver, DoctorReport& report) {
+  int served = 0;
+  const int needed = CudaMajorOf(torch.version);
+  const std::string major = driver.cuda.substr(0, driver.cuda.find('.'));
+  if (needed == 0 || !absl::SimpleAtoi(major, &served) || served >= needed) return;
+  report.Problem(
+      kExitUnavailable, "driver",
+      absl::StrCat("serves CUDA up to ", driver.cuda, ", and torch ", torch.version, " needs ", needed, ".0"),
+      absl::StrCat("a newer driver, or a torch that is built for CUDA ", served));
 }
 
 std::string MinorOf(const std::string& version) {
@@ -141,8 +117,8 @@ std::string PythonOf(const DoctorRequest& request) {
   return "";
 }
 
-void LookAtTorch(const DoctorRequest& request, const Places& places, Report& report) {
-  const std::string python = PythonOf(request);
+void LookAtTorch(const std::string& python, const DriverFound& driver, const Places& places,
+                 DoctorReport& report) {
   if (python.empty()) {
     report.Warn("python", "none in PATH", "name the one of your job: weir doctor -- /path/to/python");
     return;
@@ -164,23 +140,17 @@ void LookAtTorch(const DoctorRequest& request, const Places& places, Report& rep
     return;
   }
   report.Ok("torch", absl::StrCat(torch->version, ", a CUDA build, and Weir's plugin for it is there"));
+  LookAtCudaOf(*torch, driver, report);
   if (minor == "2.11") {
     report.Warn("leaving", WhatMayLeave(minor), "torch 2.13 and later have no such limit");
   } else {
     report.Ok("leaving", WhatMayLeave(minor));
   }
-}
-
-void LookAtOtherAllocators(Report& report) {
-  try {
-    RefuseOtherAllocators();
-  } catch (const Failure& failure) {
-    report.Problem(kExitUsage, "allocator", failure.what(), "unset it");
-  }
+  report.Ok("refused", "an error names them: CUDA graphs, and CUDA tensors shared between processes");
 }
 
 // Pinned memory as the RAM tier.
-void LookAtRam(const Options& options, Report& report) {
+void LookAtRam(const Options& options, DoctorReport& report) {
   const absl::StatusOr<HostMemory> memory = AvailableHostMemory();
   if (!memory.ok()) {
     report.Problem(kExitUnavailable, "ram", std::string(memory.status().message()), "mount /proc");
@@ -216,24 +186,13 @@ void LookAtRam(const Options& options, Report& report) {
   }
 }
 
-std::string AsText(const Report& report) {
-  std::string text;
-  for (const Finding& finding : report.findings()) {
-    absl::StrAppendFormat(&text, "%-8s %-10s %s\n", Name(finding.verdict), finding.subject, finding.text);
-    if (!finding.advice.empty()) absl::StrAppendFormat(&text, "%-8s %-10s -> %s\n", "", "", finding.advice);
-  }
-  return text;
-}
-
-std::string AsJson(const Report& report) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const Finding& finding : report.findings()) {
-    findings.push_back({{"subject", finding.subject},
-                        {"verdict", Name(finding.verdict)},
-                        {"text", finding.text},
-                        {"advice", finding.advice}});
-  }
-  return nlohmann::ordered_json{{"works", report.code() == kExitOk}, {"findings", findings}}.dump(2) + "\n";
+// The driver reserves addresses for all of the card and of the RAM tier, and more.
+void LookAtAddressSpace(DoctorReport& report) {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  if (limit.rlim_cur == RLIM_INFINITY) return;
+  report.Warn("addresses", absl::StrCat("limited to ", FormatBytes(Bytes(limit.rlim_cur)), " (ulimit -v)"),
+              "ulimit -v unlimited: CUDA and Weir reserve far more than they use");
 }
 
 }  // namespace
@@ -252,14 +211,18 @@ std::string WhatMayLeave(const std::string& minor) {
 int Doctor(const DoctorRequest& request, const Places& places) {
   OptionTexts texts = ReadEnvironment();
   if (!request.gpu.empty()) texts["WEIR_GPU"] = request.gpu;
-  Report report;
+  DoctorReport report;
   const Options options = LookAtOptions(texts, report);
-  LookAtParts(options, places, report);
-  LookAtGpu(options, places, report);
-  LookAtTorch(request, places, report);
-  LookAtOtherAllocators(report);
+  LookAtStaleSettings(texts, options, report);
+  LookAtParts(options, request.version, places, report);
+  const DriverFound driver = LookAtGpu(options, places, report);
+  const std::string python = PythonOf(request);
+  LookAtTorch(python, driver, places, report);
+  if (!request.job.empty()) LookAtJob(request.job, report);
+  if (!options.disable) LookAtWay(python, texts, request.version, places, report);
   LookAtRam(options, report);
-  request.output.Write(request.output.json ? AsJson(report) : AsText(report));
+  LookAtAddressSpace(report);
+  request.output.Write(request.output.json ? report.AsJson() : report.AsText());
   return report.code();
 }
 

@@ -1,29 +1,20 @@
 // `weir doctor`: what is there and what a job would get, line by line, each with what to do about it. Starts nothing but a
-// Python that says where its torch lies, and changes nothing.
+// Python that says where its torch and torch_weir lie, and changes nothing.
 #ifndef WEIR_TOOLS_WEIR_COMMAND_DOCTOR_COMMAND_H_
 #define WEIR_TOOLS_WEIR_COMMAND_DOCTOR_COMMAND_H_
 
 #include <string>
-#include <vector>
 
 #include "tools/weir_command/output.h"
 #include "tools/weir_command/places.h"
 
 namespace weir {
 
-enum class Verdict { kOk, kWarning, kProblem };
-
-// One line of the report.
-struct Finding {
-  std::string subject;  // "driver", "torch", ...
-  Verdict verdict = Verdict::kOk;
-  std::string text;
-  std::string advice;  // what to do; empty for kOk
-};
-
 struct DoctorRequest {
-  std::string python;  // the interpreter whose torch is looked at; empty: `python` or `python3` of PATH
-  std::string gpu;     // over WEIR_GPU; empty: as the environment says
+  std::string python;   // the interpreter whose torch is looked at; empty: `python` or `python3` of PATH
+  std::string job;      // process id of a running job; empty: none
+  std::string gpu;      // over WEIR_GPU; empty: as the environment says
+  std::string version;  // of this command
   OutputOptions output;
 };
 

@@ -115,6 +115,9 @@ class CommandLine {
     doctor_->add_option("--gpu", doctor_request_.gpu, "As of `weir run`: real or emulated[:PROFILE].")
         ->type_name("GPU");
     doctor_->add_option("python", doctor_request_.python, "The Python of the job. Default: python of PATH.");
+    doctor_->add_option("--job", doctor_request_.job, "A running job: whether it has Weir, and by which way.")
+        ->type_name("PID");
+    doctor_request_.version = kVersion;
     doctor_request_.output.AddTo(doctor_);
     doctor_->footer("Exit codes: 0 a job would run under Weir, 2 an option is wrong, 4 it would not run.");
   }

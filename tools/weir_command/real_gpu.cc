@@ -7,7 +7,11 @@
 namespace weir {
 namespace {
 
-constexpr int kVirtualMemoryManagement = 102;  // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+// CU_DEVICE_ATTRIBUTE_...
+constexpr int kComputeMode = 20;  // 2 is CU_COMPUTEMODE_PROHIBITED
+constexpr int kComputeCapabilityMajor = 75;
+constexpr int kComputeCapabilityMinor = 76;
+constexpr int kVirtualMemoryManagement = 102;  // ..._SUPPORTED
 
 // Declared here and not taken from cuda.h, which only allocator/cuda/ includes.
 struct DriverFunctions {
@@ -25,17 +29,24 @@ void Find(void* library, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
+// 0 where the driver does not say.
+int Attribute(const DriverFunctions& driver, int attribute, int device) {
+  int value = 0;
+  return driver.attribute != nullptr && driver.attribute(&value, attribute, device) == 0 ? value : 0;
+}
+
 DeviceFound LookAtDevice(const DriverFunctions& driver, int ordinal) {
   DeviceFound found;
-  int device = 0, supported = 0;
+  int device = 0;
   size_t total = 0;
   char name[256] = {};
   if (driver.device == nullptr || driver.device(&device, ordinal) != 0) return found;
   if (driver.name != nullptr && driver.name(name, sizeof(name) - 1, device) == 0) found.name = name;
   if (driver.total != nullptr && driver.total(&total, device) == 0) found.total = Bytes(total);
-  found.has_virtual_memory = driver.attribute != nullptr &&
-                             driver.attribute(&supported, kVirtualMemoryManagement, device) == 0 &&
-                             supported != 0;
+  found.has_virtual_memory = Attribute(driver, kVirtualMemoryManagement, device) != 0;
+  found.is_prohibited = Attribute(driver, kComputeMode, device) == 2;
+  if (const int major = Attribute(driver, kComputeCapabilityMajor, device); major != 0)
+    found.capability = absl::StrCat(major, Attribute(driver, kComputeCapabilityMinor, device));
   return found;
 }
 

@@ -13,7 +13,9 @@ namespace weir {
 struct DeviceFound {
   std::string name;
   Bytes total;
+  std::string capability;           // "90"; empty if it does not say
   bool has_virtual_memory = false;  // the attribute of virtual memory management
+  bool is_prohibited = false;       // compute mode: no process may use it
 };
 
 struct DriverFound {
