@@ -92,7 +92,10 @@ class InstallationTestCase(unittest.TestCase):
 
     def result(self, program, environment):
         """The line of JSON that the program prints."""
-        return json.loads(self.python(program, environment).stdout.splitlines()[-1])
+        return self.json(self.python(program, environment))
+
+    def json(self, done):
+        return json.loads(done.stdout.splitlines()[-1])
 
     def said(self, done):
         """The lines on stderr, those of the emulated GPU left out."""
