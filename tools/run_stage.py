@@ -58,10 +58,10 @@ def ctest(name, folder, select, names, prepare=()):
     return Suite(name, command + ["--output-on-failure", "--no-tests=error"], command + ["-N"], prepare)
 
 
-def sanitizer(preset, names):
+def sanitizer(preset, names, labels="^unit$"):
     configure = ["cmake", "--preset", preset, "-DWEIR_PYTHON=" + str(PYTHON)]
     build = ["cmake", "--build", "--preset", preset]
-    return ctest(preset, BUILD / preset, ["-L", "^unit$"], names, (configure, build))
+    return ctest(preset, BUILD / preset, ["-L", labels], names, (configure, build))
 
 
 def programs(stage, seed, names):
@@ -102,7 +102,8 @@ def suites_of(stage, seed, names):
                  "ci": ["-LE", "^(gpu|soak|full)$"]}
         suites.append(ctest("tests", BUILD, label.get(stage, ["-LE", "^(gpu|soak)$"]), chosen_tests))
     if stage in ("ci", "full", "soak") and not names:
-        suites += [sanitizer(preset, []) for preset in ("asan", "tsan")]
+        labels = "^unit$" if stage == "ci" else "^(unit|random)$"
+        suites += [sanitizer(preset, [], labels) for preset in ("asan", "tsan")]
     if stage in ("ci", "full", "soak") and (not names or chosen_programs):
         suites.append(programs("ci" if stage == "ci" else "full", seed, chosen_programs))
         if has_other_torch():

@@ -39,6 +39,8 @@ void RandomJob::Run(const std::vector<const JobTensor*>& shared) {
 }
 
 void RandomJob::Step(const std::vector<const JobTensor*>& shared) {
+  if (shape_.ends_watch && Chance(5) && fixture_.pager.TryEndWatch(/*if_quiet=*/false))
+    fixture_.pager.BeginWatch();
   uint64_t choice = random_() % 20;
   if (choice == 0) {
     fixture_.device->EmptyCache();

@@ -28,6 +28,7 @@ class RandomJob {
     uint64_t largest_pages = 3;  // of a tensor
     uint64_t tensors = 12;       // live at most
     bool check_state = true;     // IsValid() after each step; only with one job at a time
+    bool ends_watch = false;     // ends watching now and then where it may end, and begins it again
   };
   // `id` keeps jobs apart: patterns and streams are its own.
   RandomJob(PagerFixture& fixture, uint32_t id, uint64_t seed, Shape shape);
