@@ -155,8 +155,10 @@ class DeviceAllocator {
                                        counters_.bytes[kAllPools].current));
   }
   // ---- whether the job's ops are watched (R6; watch_need.h)
-  // They are, from now on, after a time when they were not: no block has evidence any more.
+  // They are, from now on, after a time when they were not.
   void BeginWatch();
+  // No block has evidence any more.
+  void ForgetEvidence();
   // False: they have to be watched still. True: everything is in VRAM, and (`if_quiet`) nothing new is expected; from now on a
   // sign of the opposite sets WatchWanted().
   bool TryEndWatch(bool if_quiet);

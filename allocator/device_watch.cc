@@ -9,7 +9,11 @@ void DeviceAllocator::BeginWatch() {
   watched_ = true;
   watch_wanted_.store(false, std::memory_order_relaxed);
   need_.Begin(allocations_);
-  if (Without(Safeguard::kEvidenceOfWatch)) return;
+}
+
+void DeviceAllocator::ForgetEvidence() {
+  LockHolder lock(&mutex_);
+  if (Without(Safeguard::kEvidenceForgotten)) return;
   for (Extent* extent : extents_) {
     for (Block* block = extent->first; block != nullptr; block = block->after) block->evidence = false;
     extent->without_evidence = extent->live_blocks;

@@ -79,9 +79,12 @@ class Pager final : public RoomMaker {
   bool TryEndWatch(bool if_quiet);
   // Taken back: no op ran unseen.
   void KeepWatch();
-  // They are seen again. What leaves was seen since, and all work has passed that was queued unseen. `hooks.veto` keeps
-  // everything in VRAM as long as an op that began unseen may still run.
+  // They are seen again. All work that was queued unseen has passed before anything leaves. `hooks.veto` keeps everything in
+  // VRAM as long as an op that began unseen may still run. What was seen before counts: a block that is the same still belongs to
+  // the storage it belonged to.
   void BeginWatch();
+  // It does not count: nothing leaves but what is seen from now on.
+  void ForgetEvidence() { device_.ForgetEvidence(); }
   void Trim();  // pinned memory that holds nothing goes back to the system
   PagerCounters Counters();
 

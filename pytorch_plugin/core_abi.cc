@@ -174,6 +174,7 @@ void weir_count_op(void) {
 }
 int32_t weir_end_watch(int32_t if_quiet) { return Runtime::Get().EndWatch(if_quiet != 0) ? 1 : 0; }
 void weir_begin_watch(void) { Runtime::Get().BeginWatch(); }
+void weir_forget_evidence(void) { Runtime::Get().ForgetEvidence(); }
 int32_t weir_watch_wanted(void) { return DeviceAllocator::WatchWanted() ? 1 : 0; }
 void weir_count_event(void) { TellWork(HostWork::kEvent); }
 void weir_read_addresses(int32_t on) { Runtime::Get().AddAddressReader(on != 0 ? 1 : -1); }

@@ -153,8 +153,10 @@ WEIR_API void weir_read_addresses(int32_t on);
 /* The observer may be switched off: 1, and from now on nothing leaves VRAM until weir_begin_watch. 0: something is not in VRAM, or
  * (if_quiet = 1) may have to leave soon. Holds Weir's locks and one of the plugin's at most; may unpin host memory. */
 WEIR_API int32_t weir_end_watch(int32_t if_quiet);
-/* The observer is about to be switched on again. What leaves from now on was given to weir_touch with evidence since. */
+/* The observer is about to be switched on again. All work of the device passes before anything leaves. */
 WEIR_API void weir_begin_watch(void);
+/* What leaves from now on was given to weir_touch with evidence since. */
+WEIR_API void weir_forget_evidence(void);
 /* 1: while the observer is off something has changed, so that something may have to leave soon. */
 WEIR_API int32_t weir_watch_wanted(void);
 

@@ -31,6 +31,10 @@ struct Python {
   void (*release)(void*);
   void (*fetch_error)(void**, void**, void**);
   void (*restore_error)(void*, void*, void*);
+  void* (*modules)();  // borrowed
+  void* (*item)(void*, const char*);
+  void* (*values)(void*);
+  void* (*element)(void*, long);
   bool complete;
 };
 
@@ -63,7 +67,11 @@ const Python& Api() {
         Find("PyUnicode_AsUTF8", &found.as_text),
         Find("Py_DecRef", &found.release),
         Find("PyErr_Fetch", &found.fetch_error),
-        Find("PyErr_Restore", &found.restore_error)};
+        Find("PyErr_Restore", &found.restore_error),
+        Find("PyImport_GetModuleDict", &found.modules),
+        Find("PyMapping_GetItemString", &found.item),
+        Find("PyMapping_Values", &found.values),
+        Find("PySequence_GetItem", &found.element)};
     found.complete = true;
     for (const bool there : all) found.complete = found.complete && there;
     return found;
@@ -173,6 +181,23 @@ std::vector<PythonThread> PythonThreads() {
        state = Api().next_thread(state))
     threads.push_back(Look(state));
   return threads;
+}
+
+bool HasHostCollectives() {
+  const ErrorKept error;
+  const Held module(Api().item(Api().modules(), "torch.distributed.distributed_c10d"));
+  if (module.get() == nullptr) return false;
+  const Held groups(Api().attribute(module.get(), "_pg_map"));  // group -> (backend, store)
+  const Held entries(groups.get() == nullptr ? nullptr : Api().values(groups.get()));
+  if (entries.get() == nullptr) return true;  // another torch: nothing is known
+  for (long i = 0;; ++i) {
+    const Held entry(Api().element(entries.get(), i));
+    if (entry.get() == nullptr) return false;  // behind the last one
+    const Held backend(Api().element(entry.get(), 0));
+    const char* text = backend.get() == nullptr ? nullptr : Api().as_text(backend.get());
+    const std::string_view name = text == nullptr ? std::string_view() : text;
+    if (name != "nccl" && name.find("cuda:nccl") == name.npos) return true;
+  }
 }
 
 bool CallBetweenInstructions(int (*call)(void*)) { return Api().add_call(call, nullptr) == 0; }

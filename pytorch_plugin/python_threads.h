@@ -40,6 +40,10 @@ class WithGil {
 // All of them, the calling one too. The GIL is held.
 std::vector<PythonThread> PythonThreads();
 
+// Whether the job has a group of processes whose collectives may run on threads of their own: any but NCCL's, which queues all
+// its work on the device. The GIL is held.
+bool HasHostCollectives();
+
 // Has `call` run between two instructions of Python's main thread, with the GIL, some time. False: too many are waiting.
 bool CallBetweenInstructions(int (*call)(void*));
 

@@ -265,6 +265,12 @@ void Runtime::BeginWatch() {
   }
 }
 
+void Runtime::ForgetEvidence() {
+  for (int i = 0; i <= highest_device_.load(); ++i) {
+    if (Device* device = Find(i)) device->pager->ForgetEvidence();
+  }
+}
+
 void Runtime::LogExit() {
   if (exited_.exchange(true)) return;
   if (RamBudget* ram = ram_.load()) ram->Leave();

@@ -63,6 +63,7 @@ class Runtime {
   // R6; see core_abi.h.
   bool EndWatch(bool if_quiet);
   void BeginWatch();
+  void ForgetEvidence();
   uint64_t watches() const { return watches_.load(std::memory_order_relaxed); }
   uint64_t ops_observed() const { return ops_.load(std::memory_order_relaxed); }
   void CountOp() { ops_.fetch_add(1, std::memory_order_relaxed); }

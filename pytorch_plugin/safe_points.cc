@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "allocator/base/safeguards.h"
+#include "pytorch_plugin/core_abi.h"
 #include "pytorch_plugin/python_threads.h"
 #include "pytorch_plugin/thread_state.h"
 
@@ -73,7 +74,11 @@ void Look(bool between) {
       looks.earlier.clear();
     }
     if (between) looks.passed.insert(PythonThreadId());
-    if (AllPassed(looks, PythonThreads())) all_passed.store(true);
+    if (AllPassed(looks, PythonThreads())) {
+      // A collective on the CPU may still be at work on what it was given unseen, until an op is given that again.
+      if (HasHostCollectives()) weir_forget_evidence();
+      all_passed.store(true);
+    }
   }
   looks.looking.clear();
 }

@@ -24,7 +24,7 @@ namespace weir {
   X(RecordedStreamDefersFree, R9) \
   X(UseOnAnyStreamPassed, R9)     \
   X(CopiedInBeforeEscape, R9)     \
-  X(EvidenceOfWatch, R6)          \
+  X(EvidenceForgotten, R6)        \
   X(EndOnlyWhenResident, R6)      \
   X(NoMoveUnwatched, R6)          \
   X(UnseenWorkPassed, R6)         \

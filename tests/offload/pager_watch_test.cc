@@ -64,11 +64,22 @@ TEST_F(PagerWatchTest, KeepWatch_AfterTheEnd_WhatWasSeenStillCounts) {
   fixture_.EvictByPressure(a, MiB(16));
 }
 
-TEST_F(PagerWatchTest, BeginWatch_Again_OnlyWhatIsSeenSinceLeaves) {
+TEST_F(PagerWatchTest, BeginWatch_Again_WhatWasSeenBeforeMayLeave) {
+  Tensor a = fixture_.Make(kLarge, 1), b = fixture_.Make(kLarge, 2), c = fixture_.Make(kLarge, 3);
+  ASSERT_TRUE(fixture_.pager.TryEndWatch(false));
+  const DeviceAddr unseen = fixture_.Allocate(kLarge, kStreamA);
+  fixture_.pager.BeginWatch();
+  fixture_.Allocate(MiB(12), kStreamA);
+  for (const Tensor* tensor : {&a, &b, &c}) EXPECT_EQ(fixture_.state(*tensor), Residency::kInRam);
+  EXPECT_TRUE(fixture_.pager.IsResident(unseen));
+}
+
+TEST_F(PagerWatchTest, ForgetEvidence_OnlyWhatIsSeenSinceLeaves) {
   Tensor a = fixture_.Make(kLarge, 1), b = fixture_.Make(kLarge, 2), c = fixture_.Make(kLarge, 3),
          d = fixture_.Make(kLarge, 4);
   ASSERT_TRUE(fixture_.pager.TryEndWatch(false));
   fixture_.pager.BeginWatch();
+  fixture_.pager.ForgetEvidence();
   EXPECT_NE(Refused().find("never seen as an op's input"), std::string::npos);
   fixture_.Use(c);
   fixture_.Allocate(kLarge, kStreamA);

@@ -39,8 +39,10 @@ void RandomJob::Run(const std::vector<const JobTensor*>& shared) {
 }
 
 void RandomJob::Step(const std::vector<const JobTensor*>& shared) {
-  if (shape_.ends_watch && Chance(5) && fixture_.pager.TryEndWatch(/*if_quiet=*/false))
+  if (shape_.ends_watch && Chance(5) && fixture_.pager.TryEndWatch(/*if_quiet=*/false)) {
     fixture_.pager.BeginWatch();
+    if (Chance(50)) fixture_.pager.ForgetEvidence();
+  }
   uint64_t choice = random_() % 20;
   if (choice == 0) {
     fixture_.device->EmptyCache();

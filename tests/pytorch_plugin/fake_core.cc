@@ -114,6 +114,7 @@ WEIR_API const WeirTrace* weir_trace() { return nullptr; }
 WEIR_API int32_t weir_wants_observer() { return wants_observer; }
 WEIR_API int32_t weir_end_watch(int32_t) { return 0; }
 WEIR_API void weir_begin_watch() {}
+WEIR_API void weir_forget_evidence() {}
 WEIR_API int32_t weir_watch_wanted() { return 0; }
 WEIR_API int32_t weir_init(int32_t, WeirError* error) {
   if (std::getenv("FAKE_NO_VMM") == nullptr) return WEIR_OK;
