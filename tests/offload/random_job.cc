@@ -174,6 +174,13 @@ JobTensor RandomJob::MakeShared(Bytes size) {
   return tensor;
 }
 
+void RandomJob::SeeAll() {
+  for (JobTensor& tensor : tensors_) {
+    OpScope op(op_, "view");
+    fixture_.pager.TouchIfResident(PagerFixture::Requests({&tensor}), op_, tensor.home);
+  }
+}
+
 void RandomJob::Finish() {
   // Those in VRAM first: what no op has read yet cannot leave, and may leave no room for the others.
   tensors_.sort([&](const JobTensor& a, const JobTensor& b) {

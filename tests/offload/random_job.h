@@ -35,6 +35,8 @@ class RandomJob {
 
   // `shared`: tensors that all jobs read, and nobody writes or frees.
   void Run(const std::vector<const JobTensor*>& shared);
+  // What is in VRAM and was no op's input yet becomes one, so that it may leave for what comes back in Finish().
+  void SeeAll();
   // Reads every live tensor back, then frees it.
   void Finish();
 

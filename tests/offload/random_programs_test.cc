@@ -41,6 +41,7 @@ void RunProgram(uint64_t seed, PageCount cap, const char* policy, Sums& sums) {
   for (std::thread& thread : threads) thread.join();
   fixture.driver.FinishEverything();
   for (JobTensor& tensor : shared) fixture.Drop(tensor);
+  for (auto& job : jobs) job->SeeAll();
   for (auto& job : jobs) {
     job->Finish();
     sums.done += job->done();
