@@ -44,9 +44,18 @@ bool VersionMatches() {
          static_cast<int>(version >> 48 & 0xff) == TORCH_VERSION_MINOR;
 }
 
-void Watch() {
+// What is told at the exit is of this process: a forked child would tell it again, and locks may be held there for ever (C131).
+void ExitUnlessForked() {
+  if (!InForkedChild()) weir_exit();
+}
+
+void WatchForksAndExit() {
   WatchForks();
-  std::atexit(&weir_exit);
+  std::atexit(&ExitUnlessForked);
+}
+
+void Watch() {
+  WatchForksAndExit();
   if (weir_wants_observer() != 0) {
     RegisterListOps();
     RegisterObserver();
@@ -139,8 +148,7 @@ extern "C" WEIR_API int weir_plugin_load(int mode) {
       return Refused("PYTORCH_ALLOC_CONF names backend:cudaMallocAsync, which Weir cannot stand in for");
     }
     if (mode == WEIR_LOAD_AS_ALLOCATOR && WatchesNative()) {
-      WatchForks();
-      std::atexit(&weir_exit);
+      WatchForksAndExit();
       return WatchNative() ? 0 : 1;
     }
     if (mode == WEIR_LOAD_AS_ALLOCATOR && !PluggableIsCurrent() && !InstallAllocator()) {

@@ -73,6 +73,7 @@ PROGRAMS = [
     Program("evaluation", "evaluation.py"),
     Program("two_models", "two_models.py"),
     Program("data_loader", "data_loader.py"),
+    Program("forked", "forked.py"),
     Program("spawned", "spawned.py"),
     Program("resume", "resume.py"),
     Program("lstm", "lstm.py"),

@@ -2,8 +2,10 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
+#include <pthread.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -75,10 +77,19 @@ const KnownOp* Lookup(const at::RecordFunction& event) {
   return slot.op;
 }
 
+// A child has no device, and the locks of threads that it does not have stay held in it.
+std::atomic<bool> in_forked_child{false};
+bool InForkedChild() { return in_forked_child.load(std::memory_order_relaxed); }
+void WatchForks() {
+  static const int watched = pthread_atfork(nullptr, nullptr, [] { in_forked_child.store(true); });
+  TORCH_CHECK(watched == 0, "the emulated GPU cannot watch forks");
+}
+
 thread_local Accesses accesses;
 thread_local std::vector<const KnownOp*> open_ops;  // that began and have not ended; null: no operator
 
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
+  if (InForkedChild()) return nullptr;
   const KnownOp* op = Lookup(event);
   open_ops.push_back(op);
   accesses.clear();
@@ -99,6 +110,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& event) {
 }
 
 void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
+  if (InForkedChild()) return;
   accesses.clear();
   for (const c10::IValue& result : event.outputs()) AddBytes(result, true, accesses);
   const KnownOp* op = nullptr;
@@ -111,7 +123,8 @@ void OnEnd(const at::RecordFunction& event, at::ObserverContext*) {
 
 thread_local int depth = 0;
 std::unique_ptr<at::ObserverContext> OnHostStart(const at::RecordFunction&) {
-  Host().host_op(depth++ > 0 ? 1 : 0);
+  if (!InForkedChild()) Host().host_op(depth > 0 ? 1 : 0);
+  ++depth;
   return nullptr;
 }
 void OnHostEnd(const at::RecordFunction&, at::ObserverContext*) { --depth; }
@@ -121,7 +134,7 @@ void OnRangeEnd(const at::RecordFunction& event, at::ObserverContext*) {
   constexpr const char kOptimizer[] = "Optimizer.step#";
   const char* name = event.name();
   if (std::strncmp(name, kOptimizer, sizeof kOptimizer - 1) == 0 || std::strcmp(name, "step") == 0) {
-    Host().end_step(name);
+    if (!InForkedChild()) Host().end_step(name);
   }
 }
 std::unique_ptr<at::ObserverContext> OnRangeStart(const at::RecordFunction&) { return nullptr; }
@@ -129,6 +142,7 @@ std::unique_ptr<at::ObserverContext> OnRangeStart(const at::RecordFunction&) { r
 }  // namespace
 
 void ObserveOps() {
+  WatchForks();
   at::addGlobalCallback(at::RecordFunctionCallback(&OnStart, &OnEnd)
                             .needsInputs(true)
                             .needsOutputs(true)
@@ -136,11 +150,13 @@ void ObserveOps() {
 }
 
 void ObserveHostTime() {
+  WatchForks();
   at::addGlobalCallback(
       at::RecordFunctionCallback(&OnHostStart, &OnHostEnd).scopes({at::RecordScope::FUNCTION}));
 }
 
 void ObserveSteps() {
+  WatchForks();
   at::addGlobalCallback(
       at::RecordFunctionCallback(&OnRangeStart, &OnRangeEnd).scopes({at::RecordScope::USER_SCOPE}));
 }
