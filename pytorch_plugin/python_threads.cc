@@ -35,6 +35,8 @@ struct Python {
   void* (*item)(void*, const char*);
   void* (*values)(void*);
   void* (*element)(void*, long);
+  int (*disable_collector)();
+  int (*enable_collector)();
   bool complete;
 };
 
@@ -71,7 +73,9 @@ const Python& Api() {
         Find("PyImport_GetModuleDict", &found.modules),
         Find("PyMapping_GetItemString", &found.item),
         Find("PyMapping_Values", &found.values),
-        Find("PySequence_GetItem", &found.element)};
+        Find("PySequence_GetItem", &found.element),
+        Find("PyGC_Disable", &found.disable_collector),
+        Find("PyGC_Enable", &found.enable_collector)};
     found.complete = true;
     for (const bool there : all) found.complete = found.complete && there;
     return found;
@@ -97,15 +101,20 @@ class Held {
   void* object_;
 };
 
-// An exception of the calling thread is set aside.
-class ErrorKept {
+// While Python's objects are looked at: an exception of the calling thread is set aside, and nothing is collected, for that can
+// run the job's code in the middle of an allocation (up to Python 3.11 a new frame object is enough).
+class Undisturbed {
  public:
-  ErrorKept() { Api().fetch_error(&type_, &value_, &trace_); }
-  ~ErrorKept() { Api().restore_error(type_, value_, trace_); }
-  ErrorKept(const ErrorKept&) = delete;
-  ErrorKept& operator=(const ErrorKept&) = delete;
+  Undisturbed() : collected_(Api().disable_collector() != 0) { Api().fetch_error(&type_, &value_, &trace_); }
+  ~Undisturbed() {
+    Api().restore_error(type_, value_, trace_);
+    if (collected_) Api().enable_collector();
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
 
  private:
+  const bool collected_;
   void *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
 };
 
@@ -175,7 +184,7 @@ WithGil::~WithGil() {
 }
 
 std::vector<PythonThread> PythonThreads() {
-  const ErrorKept error;
+  const Undisturbed undisturbed;
   std::vector<PythonThread> threads;
   for (void* state = Api().first_thread(Api().interpreter()); state != nullptr;
        state = Api().next_thread(state))
@@ -184,7 +193,7 @@ std::vector<PythonThread> PythonThreads() {
 }
 
 bool HasHostCollectives() {
-  const ErrorKept error;
+  const Undisturbed undisturbed;
   const Held module(Api().item(Api().modules(), "torch.distributed.distributed_c10d"));
   if (module.get() == nullptr) return false;
   const Held groups(Api().attribute(module.get(), "_pg_map"));  // group -> (backend, store)

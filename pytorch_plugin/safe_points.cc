@@ -23,9 +23,8 @@ std::atomic<uint32_t> events{0};  // since then, until all are passed
 
 // Since watching began. Never destroyed.
 struct Looks {
-  std::atomic_flag
-      looking;      // no mutex: Python may run the job's code in the middle of a look, and that another look
-  uint32_t of = 0;  // of `times_begun`
+  std::atomic_flag looking;                            // whoever comes second does without
+  uint32_t of = 0;                                     // of `times_begun`
   std::set<uint64_t> passed;                           // Python threads, by id
   std::unordered_map<uint64_t, PythonThread> earlier;  // where the others were
 };
@@ -85,6 +84,7 @@ void Look(bool between) {
 
 int LookBetween(void*) {
   asked.store(false);
+  if (InForkedChild()) return 0;  // the call was waiting when the process forked
   if (HasPythonThreads()) Look(/*between=*/true);
   return 0;
 }
