@@ -157,6 +157,11 @@ PageCount FramePool::cap() const {
   return cap_;
 }
 
+PageCount FramePool::wanted() const {
+  LockHolder lock(&mutex_);
+  return wanted_;
+}
+
 PageCount FramePool::held() const {
   LockHolder lock(&mutex_);
   return held_;

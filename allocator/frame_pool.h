@@ -79,6 +79,7 @@ class FramePool {
   void ResetPeak();
   PageCount pooled() const;  // of these, not in use
   PageCount cap() const;
+  PageCount wanted() const;  // the cap that is asked for; cap() itself, unless one is on its way
   // Most that may be held: cap, or less while the driver refuses or a lower cap is wanted, less what is outside.
   PageCount ceiling() const;
 

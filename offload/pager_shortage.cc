@@ -82,6 +82,10 @@ Shortage Pager::Survey(const Room& room, OpPins& op, const Refusal& refusal) {
   shortage.cap = device_.cap();
   shortage.ceiling =
       device_.HasCap() ? device_.frames().ceiling().bytes() + Outside(device_.frames()) : Bytes::Max();
+  // A lower cap asks for room that nobody is going to use.
+  const bool lowers =
+      device_.HasCap() && device_.frames().wanted().bytes() < device_.cap().RoundedDownTo(kPageBytes);
+  if (lowers) shortage.lower_cap = device_.frames().wanted().bytes();
   std::vector<Candidate> movable;
   {
     LockHolder lock(&device_.mutex());
@@ -102,7 +106,8 @@ Shortage Pager::Survey(const Room& room, OpPins& op, const Refusal& refusal) {
     }
   }
   // An allocation that lengthens a free run has taken that already.
-  shortage.needed += shortage.Of(Hold::kInTransit) + (room.requests.empty() ? room.pages.bytes() : Bytes());
+  shortage.needed += shortage.Of(Hold::kInTransit);
+  if (room.requests.empty() && !lowers) shortage.needed += room.pages.bytes();
   shortage.ram_used = ram_.used();
   shortage.ram_budget = ram_.budget();
   if (refusal.by == Refusal::By::kNobody) shortage.may_leave_now = Packed(movable, ram_.room());

@@ -28,6 +28,11 @@ Bytes Unmovable(const Shortage& shortage) {
 }
 
 std::string Sentence(const Shortage& shortage) {
+  if (!shortage.lower_cap.IsZero()) {
+    return absl::StrCat("Weir: ", FormatBytes(shortage.held), " held.",
+                        shortage.refusal.text.empty() ? "" : " Nothing more could leave: ",
+                        shortage.refusal.text, shortage.refusal.text.empty() ? "" : ".");
+  }
   std::string text = absl::StrCat(
       "Weir: ", Short(shortage.op, kLongestName),
       shortage.inner.empty() ? "" : absl::StrCat(" (in it ", Short(shortage.inner, kLongestName), ")"),
@@ -81,6 +86,8 @@ std::string Suggestion(const Shortage& shortage) {
                               : "");
     return absl::StrCat("raise WEIR_RAM to ", AsOption(ram));
   }
+  if (!shortage.lower_cap.IsZero())
+    return absl::StrCat("a cap of ", AsOption(smallest), " or more, or let go of what keeps that much here");
   if (!shortage.card.IsZero() && smallest > shortage.card)
     return absl::StrCat("a smaller batch: the whole card has ", FormatBytes(shortage.card));
   if (shortage.ceiling < shortage.cap)
@@ -137,7 +144,9 @@ std::string ShortageText(const Shortage& shortage) {
   absl::StrAppend(&text, "\n  RAM tier: ", FormatBytes(shortage.ram_used), " of ",
                   FormatBytes(shortage.ram_budget), " used (WEIR_RAM); NVMe tier: none in this version");
   absl::StrAppend(&text, "\n  smallest cap that ",
-                  shortage.arguments_only ? "holds its arguments: " : "serves this: ",
+                  !shortage.lower_cap.IsZero() ? "holds what cannot leave: "
+                  : shortage.arguments_only    ? "holds its arguments: "
+                                               : "serves this: ",
                   FormatBytes(shortage.SmallestCap()), " (WEIR_VRAM=", AsOption(shortage.SmallestCap()), ")");
   absl::StrAppend(&text, "\n  try: ", Suggestion(shortage));
   return text;

@@ -42,6 +42,7 @@ struct Shortage {
   Bytes more;                   // of the request that failed
   Bytes needed;                 // all that the op has to have in VRAM at once
   Bytes cap, ceiling;           // ceiling below the cap: the driver gave no more. Bytes::Max(): no cap
+  Bytes lower_cap;              // what does not fit is a cap that is to be this low; zero: a request
   Bytes card;                   // its total; zero: not known
   Bytes held;
   std::array<Bytes, kHoldCount> by_hold{};

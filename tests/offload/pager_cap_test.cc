@@ -7,7 +7,9 @@
 namespace weir {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class PagerCapTest : public ::testing::Test {
  protected:
@@ -46,6 +48,10 @@ TEST_F(PagerCapTest, SetCap_BelowWhatAnOpHolds_TheCapStays) {
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("does not fit under a cap of 2.00 MiB, which stays 16.00 MiB"));
+  // What the op holds is the smallest cap; nobody but the op is in the way.
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("smallest cap that holds what cannot leave: 4.00 MiB"),
+                    HasSubstr("try: a cap of 4MiB or more"), Not(HasSubstr("The driver gave no more"))));
   EXPECT_EQ(device_.cap(), kPageBytes * 8);
   EXPECT_EQ(device_.frames().cap(), PageCount(8));
   fixture_.Allocate(kLarge);

@@ -37,8 +37,10 @@ print(json.dumps([refused, after, cap()]))
 """
         ((kind, text), (stays, resident, values), above), said = self.on_a_small_card(program, WEIR_VRAM="64MiB")
         self.assertEqual(kind, "RuntimeError")
-        for part in ("does not fit under a cap of 16.00 MiB, which stays 64.00 MiB", "40.00 MiB  pinned for good"):
+        for part in ("does not fit under a cap of 16.00 MiB, which stays 64.00 MiB", "40.00 MiB  pinned for good",
+                     "smallest cap that holds what cannot leave: 40.00 MiB (WEIR_VRAM=40MiB)", "try: a cap of 40MiB or more"):
             self.assertIn(part, text)
+        self.assertNotIn("driver", text)
         self.assertEqual((stays, values), (CAP, list(range(10))))
         self.assertLessEqual(resident, CAP)
         self.assertEqual(above, CARD)
