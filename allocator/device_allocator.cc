@@ -32,6 +32,8 @@ DeviceAllocator::DeviceAllocator(Driver& driver, const Config& config, std::uniq
 DeviceAllocator::~DeviceAllocator() = default;
 
 absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Lane lane, OpPins& op) {
+  if (frames_.IsLowering()) [[unlikely]]
+    LeaveAboveCap();
   ExtentKind kind = layout_.KindOf(requested);
   {
     LockHolder lock(&mutex_);
@@ -53,6 +55,16 @@ absl::StatusOr<DeviceAddr> DeviceAllocator::Allocate(Bytes requested, Lane lane,
     ++counters_.out_of_memory;
   }
   return addr;
+}
+
+// What was freed since a lower cap was asked for goes, before any of it is handed out again.
+void DeviceAllocator::LeaveAboveCap() {
+  ScopedContext context(driver_, config_.device);
+  const PageCount counted = frames_.counted(), wanted = frames_.wanted();
+  absl::StatusOr<PageCount> left = counted > wanted ? Harvest(counted - wanted) : PageCount();
+  if (!left.ok())
+    Log(LogLevel::kWarn, "free frames above the cap could not be given back: ", left.status().message());
+  frames_.CommitCap();
 }
 
 Block* DeviceAllocator::TryAllocateLocked(ExtentKind kind, Bytes requested, const Lane& lane) {

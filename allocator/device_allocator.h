@@ -218,6 +218,7 @@ class DeviceAllocator {
 
   DeviceAllocator(Driver& driver, const Config& config, std::unique_ptr<AddressSpace> space);
 
+  void LeaveAboveCap() ABSL_LOCKS_EXCLUDED(mutex_);
   Block* TryAllocateLocked(ExtentKind kind, Bytes requested, const Lane& lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block* TakeHoleLocked(ExtentKind kind, Bytes requested, const Lane& lane)

@@ -137,6 +137,7 @@ bool FramePool::RaiseCeiling() {
 void FramePool::WantCap(Bytes cap) {
   LockHolder lock(&mutex_);
   wanted_ = ceiling_ = PageCount(cap / kPageBytes);
+  lowering_.store(wanted_ < cap_, std::memory_order_relaxed);
 }
 
 bool FramePool::CommitCap() {
@@ -144,12 +145,14 @@ bool FramePool::CommitCap() {
   ReleasePooledLocked(wanted_);
   if (CountedLocked() > wanted_) return false;
   cap_ = wanted_;
+  lowering_.store(false, std::memory_order_relaxed);
   return true;
 }
 
 void FramePool::KeepCap() {
   LockHolder lock(&mutex_);
   wanted_ = ceiling_ = cap_;
+  lowering_.store(false, std::memory_order_relaxed);
 }
 
 PageCount FramePool::cap() const {

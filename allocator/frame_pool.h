@@ -8,6 +8,7 @@
 #ifndef WEIR_ALLOCATOR_FRAME_POOL_H_
 #define WEIR_ALLOCATOR_FRAME_POOL_H_
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -72,6 +73,8 @@ class FramePool {
   bool CommitCap();
   // What was wanted is forgotten: cap() stays.
   void KeepCap();
+  // A lower one is wanted and does not hold yet. One relaxed load.
+  bool IsLowering() const { return lowering_.load(std::memory_order_relaxed); }
 
   PageCount held() const;       // frames that exist
   PageCount counted() const;    // under the cap: held, and pages that would hold what is outside
@@ -97,7 +100,8 @@ class FramePool {
   std::vector<FrameHandle> pooled_ ABSL_GUARDED_BY(mutex_);
   PageCount held_ ABSL_GUARDED_BY(mutex_);
   PageCount peak_held_ ABSL_GUARDED_BY(mutex_);
-  PageCount cap_ ABSL_GUARDED_BY(mutex_);      // counted <= cap_, always
+  PageCount cap_ ABSL_GUARDED_BY(mutex_);  // counted <= cap_, always
+  std::atomic<bool> lowering_{false};
   PageCount wanted_ ABSL_GUARDED_BY(mutex_);   // the next cap
   PageCount ceiling_ ABSL_GUARDED_BY(mutex_);  // <= wanted_
   Bytes outside_ ABSL_GUARDED_BY(mutex_);

@@ -40,6 +40,16 @@ TEST_F(PagerCapTest, SetCap_MoreThanHalfGoes_InOneCall) {
   EXPECT_TRUE(device_.IsValid());
 }
 
+TEST_F(PagerCapTest, SetCap_OnceItCan_WhatIsFreedAboveItIsNotHandedOutAgain) {
+  const DeviceAddr pinned[] = {fixture_.Allocate(kLarge), fixture_.Allocate(kLarge),
+                               fixture_.Allocate(kLarge)};
+  EXPECT_FALSE(fixture_.pager.SetCap(MiB(4), fixture_.op, Pager::Lowering::kOnceItCan).ok());
+  for (DeviceAddr at : pinned) fixture_.Free(at);
+  fixture_.Allocate(kLarge);
+  EXPECT_EQ(device_.frames().counted(), PageCount(2));
+  EXPECT_EQ(device_.frames().cap(), PageCount(2));
+}
+
 TEST_F(PagerCapTest, SetCap_BelowWhatAnOpHolds_TheCapStays) {
   Tensor tensor = fixture_.Make(kLarge, 1);
   OpScope op(fixture_.op, "holds");

@@ -56,7 +56,6 @@ except torch.OutOfMemoryError as error:
     said = str(error)
 values = [int(tensor[-1]) for tensor in kept]
 del kept
-torch.cuda.empty_cache()
 total = torch.ones(8 << 20, dtype=torch.uint8, device="cuda").sum().item()
 print(json.dumps([said, cap(), values, total, torch_weir.stats()["weir/resident"]]))
 """
