@@ -149,8 +149,11 @@ class WeirAllocator final : public WatchedAllocator {
   void resetAccumulatedStats(DeviceIndex device) override { weir_reset_accumulated_stats(device); }
   void resetPeakStats(DeviceIndex device) override { weir_reset_peak_stats(device); }
   std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) override {
-    const Room room = RoomOf(device);
-    return {room.free, room.total};
+    const c10::cuda::CUDAGuard guard(device);
+    size_t free = 0, total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    weir_plugin_memory_info(device, &free, &total);  // where the runtime's call is not interposed
+    return {free, total};
   }
 
   // ---- CUDAAllocator

@@ -63,6 +63,7 @@ TEST_F(DeviceFreeTest, Free_RecordedTwiceBeforeItIsPassed_IsRefusedTheSecondTime
   EXPECT_EQ(device_.Counters().blocks[kAllPools].current, 0);
 }
 
+// C38
 TEST_F(DeviceFreeTest, RecordStream_InteriorAddress_CountsForTheBlock) {
   DeviceAddr at = fixture_.Allocate(kLarge, kStreamA);
   device_.RecordStream(at + kMedium, kStreamB);
@@ -119,6 +120,7 @@ TEST_F(DeviceFreeTest, FinishFrees_QueryFailsForGood_StillEnds) {
   EXPECT_TRUE(device_.FinishFrees(/*wait=*/true));  // the wait itself tells
 }
 
+// C43
 TEST_F(DeviceFreeTest, Free_RecordedStreamWasDestroyed_WaitsForItsWork) {
   DeviceAddr at = UsedOnBoth(kLarge);
   driver_.DestroyStream(kStreamB);
@@ -149,6 +151,7 @@ TEST_F(DeviceFreeTest, Allocate_FreedBlockHasPassed_IsReusedBeforeNewFramesAreTa
   EXPECT_EQ(driver_.peak_frames(), kLarge);
 }
 
+// C37
 TEST_F(DeviceFreeTest, Allocate_OnlyDeferredFreesAreLeft_GetsThemWhenPassed) {
   DeviceAddr at = UsedOnBoth(kPageBytes * 16);
   fixture_.Free(at);
@@ -196,6 +199,7 @@ TEST_F(DeviceFreeTest, EmptyCache_DeferredFreeNotPassed_StaysMapped) {
   EXPECT_FALSE(driver_.Mapped(at));
 }
 
+// C47
 TEST_F(DeviceFreeTest, Free_StorageKnown_IsReleasedWithNoLockHeld) {
   static int released;
   static DeviceAllocator* device;

@@ -40,7 +40,7 @@ class Smallest(unittest.TestCase):
         errors, cls.log = finish(start("oom_job.py", *scenarios, gpu=f"h200x{len(caps)}", flags=("--vram", vram)))
         cls.below, cls.there, cls.caps = dict(zip(cls.LEAST, errors[::2])), dict(zip(cls.LEAST, errors[1::2])), caps
 
-    def test_CapThatIsNamed_Passes_AndOneFrameLessNamesIt(self):
+    def test_CapThatIsNamed_Passes_AndOneFrameLessNamesIt(self):  # C05
         for scenario, least in self.LEAST.items():
             self.assertIsNone(self.there[scenario], scenario)
             self.assertEqual(smallest_cap(self.below[scenario]), least, self.below[scenario])
@@ -71,7 +71,7 @@ class Smallest(unittest.TestCase):
 
 
 class Words(unittest.TestCase):
-    def test_FullRam_NamesTheBudgetThatIsEnough(self):
+    def test_FullRam_NamesTheBudgetThatIsEnough(self):  # C20
         def run(ram):
             return finish(start("oom_job.py", "full_ram", flags=("--vram", "32MiB", "--ram", f"{ram}MiB")))[0][0]
         least = 7 * 8 - 32
@@ -80,7 +80,7 @@ class Words(unittest.TestCase):
         self.assertIn(f"try: raise WEIR_RAM to {least}MiB", text)
         self.assertIsNone(run(least))
 
-    def test_FirstLine_IsTorchsOwn(self):
+    def test_FirstLine_IsTorchsOwn(self):  # C20
         jobs = [start("oom_job.py", "native", WEIR_DISABLE="1"), start("oom_job.py", "addition", flags=("--vram", "32MiB"))]
         for (text,), _ in map(finish, jobs):
             for pattern in [TORCHS_OWN, *FRAMEWORKS]:

@@ -43,7 +43,7 @@ class TrackersTest(MemoryTest):
         del tensors
         self.assertNotIn("segment_unmap", [action for action, address, _ in told() if address == at])
 
-    def test_Tracker_AllocatesItself_ToldAfterwards(self):
+    def test_Tracker_AllocatesItself_ToldAfterwards(self):  # C47
         told()
         x = torch.empty(4242, dtype=torch.uint8, device="cuda")
         sizes = [line[2] for line in told() if line[0] == "alloc"]

@@ -150,6 +150,7 @@ TEST_F(PagerEvictTest, Evict_VictimTooLargeForTheRamThatIsLeft_AnotherOneLeaves)
   EXPECT_EQ(fixture.state(small), Residency::kInRam);
 }
 
+// C41
 TEST_F(PagerEvictTest, Evict_FillingExtent_GoesBackWithItsBytes) {
   Tensor tensor = fixture_.Make(kLarge, 1);
   fixture_.EvictByPressure(tensor, kPageBytes * 8);

@@ -104,6 +104,7 @@ TEST_F(PagerTouchTest, TouchIfResident_InRam_DoesNothing) {
 }
 
 // R9: every stream that touches a filling extent waits, not only the one that fetched it.
+// C40
 TEST_F(PagerTouchTest, Touch_FillingOnAnotherStream_ThatStreamWaitsForTheCopy) {
   Tensor tensor = InRam();
   fixture_.Use(tensor, kStreamA);
@@ -242,6 +243,7 @@ TEST_F(PagerTouchTest, PinForGood_FillingOnAnotherStream_AnyStreamMayUseTheAddre
 // there.
 class PagerFetchFaultTest : public ::testing::TestWithParam<bool> {};
 
+// C28
 TEST_P(PagerFetchFaultTest, Fetch_NthDriverCallFails_LosesNothing) {
   const bool for_good = GetParam();
   uint64_t faults = 1;

@@ -80,6 +80,7 @@ class ShortageTableTest : public ::testing::Test {
   PagerFixture fixture_{PageCount(24), PageCount(4)};
 };
 
+// C02
 TEST_F(ShortageTableTest, EveryClass_HasItsBytesAndTheyAddUpToWhatIsHeld) {
   Tensor escaped = fixture_.Make(kLarge, 1), used = fixture_.Make(kPageBytes * 3, 2);
   ASSERT_TRUE(fixture_.pager.PinForGood(escaped.at, fixture_.no_op, kStreamA).ok());

@@ -101,7 +101,7 @@ torch.cuda.memory.change_current_allocator(ours)
         self.assertGreater(figures["stats"]["weir/evictions"], 0)
         self.assertEqual(figures["checksum"], self.checksum_without_weir())
 
-    def test_TorchOfAnotherMinor_OneLineAndTheJobGoesOn(self):
+    def test_TorchOfAnotherMinor_OneLineAndTheJobGoesOn(self):  # C128
         import torch
         minor = ".".join(torch.__version__.split(".")[:2])
         site = self.copy_without(f"lib/libweir_torch_{minor.replace('.', '_')}.so")

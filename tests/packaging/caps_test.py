@@ -68,9 +68,9 @@ print(json.dumps([said, cap(), values, total, torch_weir.stats()["weir/resident"
 
 class TorchsSettings(InstallationTestCase):
     """PYTORCH_ALLOC_CONF; what Weir cannot stand in for (cudaMallocAsync) is refused: install_test.py, autoload_failures_test.py."""
-    def test_KeysWithoutEffect_AreNamedOnce_AndOfFractionAndCapTheSmallerHolds(self):
+    def test_KeysWithoutEffect_AreNamedOnce_AndOfFractionAndCapTheSmallerHolds(self):  # C29
         program = "import json, torch, torch_weir; torch.ones(1, device='cuda'); print(json.dumps(torch_weir.stats()['weir/cap']))"
-        for name, fraction, cap in (("PYTORCH_ALLOC_CONF", "0.015625", 16 << 20), ("PYTORCH_CUDA_ALLOC_CONF", "0.5", CAP)):
+        for name, fraction, cap in (("PYTORCH_ALLOC_CONF", "0.015625", 16 << 20), ("PYTORCH_CUDA_ALLOC_CONF", "0.5", CAP)):  # C121
             settings = f"max_split_size_mb:64,expandable_segments:True,garbage_collection_threshold:0.8,per_process_memory_fraction:{fraction}"
             done = self.python(program, self.emulated(WEIR_VRAM="64MiB", WEIR_EMULATED_VRAM=str(CARD), **{name: settings}))
             self.assertEqual(self.json(done), cap)

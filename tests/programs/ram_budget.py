@@ -1,4 +1,4 @@
-"""Keeps tensors until they fit neither in VRAM nor in the RAM budget; what was kept must still be right.
+"""Keeps tensors until they fit neither in VRAM nor in the RAM budget; what was kept must still be right (C07).
 
 The JSON line lists `errors` (texts) and `wrong` (tensors whose bytes changed). After the error the older half of the
 tensors is freed and new ones are made: they must fit.

@@ -52,7 +52,7 @@ class AllocatorMethods(unittest.TestCase):
         self.assertIn("has-default std::string name()", done.stderr)
         self.assertIn("gone or changed: CUDAAllocator pure std::string name()", done.stderr)
 
-    def test_EveryMethod_HasARowInTheParityPage(self):
+    def test_EveryMethod_HasARowInTheParityPage(self):  # C22
         page = (ROOT / "docs" / "parity.md").read_text()
         tables = list((ROOT / "pytorch_plugin" / "allocator_methods").glob("*.txt"))
         self.assertGreaterEqual(len(tables), 2)

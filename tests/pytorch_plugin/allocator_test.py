@@ -35,7 +35,7 @@ class Allocator(PluginTest):
         torch.cuda.empty_cache()
         torch.accelerator.empty_cache()
 
-    def test_NotSupported_IsRefusedByName(self):
+    def test_NotSupported_IsRefusedByName(self):  # C22
         refused = {
             "caching_allocator_enable": lambda: torch.cuda.caching_allocator_enable(False),
             "graphs": lambda: torch.cuda.CUDAGraph().capture_begin(),
@@ -101,7 +101,7 @@ class Process(unittest.TestCase):
         return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120,
                               env={**os.environ, **environment})
 
-    def test_TensorsAlive_AtInterpreterExit_NoCrash(self):
+    def test_TensorsAlive_AtInterpreterExit_NoCrash(self):  # C26
         done = self.run_script("import torch; keep = [torch.ones(64, device='cuda') for _ in range(8)]; "
                                "import builtins; builtins.keep = keep")
         self.assertEqual(done.returncode, 0, done.stderr)

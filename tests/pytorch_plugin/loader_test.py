@@ -23,7 +23,7 @@ CUDA = ("libc10_cuda.so", "libtorch_cuda.so")
 
 
 class Loader(unittest.TestCase):
-    def test_Loader_Needed_IsOnlyLibc(self):
+    def test_Loader_Needed_IsOnlyLibc(self):  # C116
         text = subprocess.run(["readelf", "-d", LOADER], capture_output=True, text=True, check=True).stdout
         needed = [line.split("[")[1].rstrip("]") for line in text.splitlines() if "(NEEDED)" in line]
         self.assertTrue(set(needed) <= {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, needed)
@@ -34,7 +34,7 @@ class Loader(unittest.TestCase):
         self.assertEqual(names, ["cuMemGetInfo_v2", "cudaGetDeviceCount", "cudaMemGetInfo", "weir_free", "weir_install",
                                  "weir_installed", "weir_malloc"])
 
-    def test_ProgramWithoutCuda_Preloaded_NothingHappens(self):
+    def test_ProgramWithoutCuda_Preloaded_NothingHappens(self):  # C116
         done = subprocess.run(["/bin/true"], env={"LD_PRELOAD": LOADER, "WEIR_REQUIRED": "1"}, capture_output=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
 

@@ -133,7 +133,7 @@ class Observer(PluginTest):
         x[:, index]
         self.assertTrue(self.core.resident(index))
 
-    def test_Alias_OfEvictedBlock_IsFoundByAddress(self):
+    def test_Alias_OfEvictedBlock_IsFoundByAddress(self):  # C44
         x = self.used(64)
         alias = torch.from_dlpack(x)
         self.assertTrue(self.core.escaped(x))

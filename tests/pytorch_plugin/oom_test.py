@@ -64,7 +64,7 @@ class OutOfMemory(PluginTest):
         with self.assertRaisesRegex(torch.OutOfMemoryError, "told to fail"):
             torch._foreach_add_(tensors, 1.0)
 
-    def test_FailedOp_Retried_Works(self):
+    def test_FailedOp_Retried_Works(self):  # C05
         for op, error in ((lambda t: t + 1, torch.OutOfMemoryError), (lambda t: t.add_(1), IN_PLACE_ERROR),
                           (lambda t: torch._foreach_mul([t, t], 2.0), torch.OutOfMemoryError)):
             a = self.evicted(64)

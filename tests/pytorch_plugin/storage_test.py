@@ -15,7 +15,7 @@ class Storage(PluginTest):
         self.core.evict(tensor)
         return tensor
 
-    def test_UnannouncedAccess_WhileEvicted_Raises(self):
+    def test_UnannouncedAccess_WhileEvicted_Raises(self):  # C44
         x = self.evicted(64)
         with self.assertRaisesRegex(RuntimeError, "evicted by the fake core"):
             torch._C.TensorBase.data_ptr(x)

@@ -19,6 +19,7 @@ std::string ErrorOf(const OptionTexts& texts) {
   return options.ok() ? "" : std::string(options.status().message());
 }
 
+// C122
 TEST(OptionTable, EveryRow_IsNamedOnceAndReadsItsPreset) {
   std::set<std::string> names;
   std::set<std::string> flags;
