@@ -42,6 +42,13 @@ void BeginWatch() {
   ForgetSafePoints();
   weir_begin_watch();
   EnableObserver();
+  CountLooks();
+}
+
+// As the core has it: while another thread ends watching the core knows of it first.
+bool IsWatched() {
+  std::lock_guard<std::mutex> lock(Switching());
+  return Observing();
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ void BeginWatchIfWanted() {
 }
 
 const char* VetoOfEviction() {
-  if (!Observing()) BeginWatch();
+  if (!IsWatched()) BeginWatch();
   if (!LookForSafePoints()) {
     return "Weir has only just begun to watch the job's ops again, and an op that it did not see may still "
            "use what would "

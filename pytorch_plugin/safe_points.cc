@@ -16,7 +16,8 @@ namespace weir::plugin {
 namespace {
 
 std::atomic<bool> all_passed{true};
-std::atomic<bool> asked{false};  // Python's main thread has a call waiting
+std::atomic<bool> looks_count{true};  // the observer is on: what begins after a look is seen
+std::atomic<bool> asked{false};       // Python's main thread has a call waiting
 
 std::atomic<uint32_t> times_begun{0};
 std::atomic<uint32_t> events{0};  // since then, until all are passed
@@ -66,7 +67,7 @@ bool AllPassed(Looks& looks, const std::vector<PythonThread>& threads) {
 void Look(bool between) {
   Looks& looks = All();
   if (looks.looking.test_and_set()) return;
-  if (!all_passed.load()) {
+  if (!all_passed.load() && looks_count.load()) {
     if (looks.of != times_begun.load()) {
       looks.of = times_begun.load();
       looks.passed.clear();
@@ -105,7 +106,12 @@ bool CanFindSafePoints() {
 void ForgetSafePoints() {
   times_begun.fetch_add(1);
   events.store(0);
+  looks_count.store(false);  // first: whoever sees that not all are passed sees this too
   all_passed.store(Without(Safeguard::kSafePointsPassed));
+}
+
+void CountLooks() {
+  looks_count.store(true);
   AskMainThread();
 }
 

@@ -16,8 +16,10 @@ namespace weir::plugin {
 // False: a thread of the last kind is there, or Python cannot be asked.
 bool CanFindSafePoints();
 
-// Watching begins: nothing is passed. Asks Python's main thread for a look. Locks nothing of torch's or Python's.
+// Watching is about to begin: nothing is passed, and no look counts, for an op could still begin unseen after it.
 void ForgetSafePoints();
+// The observer is on. Asks Python's main thread for a look. Locks nothing of torch's or Python's.
+void CountLooks();
 
 // All passed since: what is seen now is evidence, and may leave. One relaxed load.
 bool SafePointsPassed();
